@@ -1,0 +1,1 @@
+"""The commands; wires the rooms together."""

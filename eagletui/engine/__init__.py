@@ -1,0 +1,1 @@
+"""What SGLang says and accepts, per release: log lines, phases, metrics, flags, failures."""

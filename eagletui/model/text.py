@@ -1,0 +1,33 @@
+"""Remote bytes made safe to show."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+)
+
+
+def visible(text: str) -> str:
+    """Drop escape sequences, show other control and direction-changing characters as `·`.
+
+    Tabs become four spaces. What remains cannot move the cursor or reorder a line.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPES.sub("", text).replace("\t", "    ")
+    return _UNSAFE.sub("·", text)
+
+
+def visible_bytes(data: bytes, limit: int = 8192) -> str:
+    """A line of a log as text; more than `limit` bytes are cut with a note of how many."""
+    cut = len(data) - limit
+    text = visible(data[:limit].decode("utf-8", "replace"))
+    return f"{text} … (+{cut} bytes)" if cut > 0 else text

@@ -1,0 +1,1 @@
+"""Readers on a host joined into one event stream."""

@@ -1,0 +1,1 @@
+"""Screens and widgets. Alone in knowing Textual and plotext."""
