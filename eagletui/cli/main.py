@@ -15,7 +15,12 @@ from eagletui.model.errors import EagletuiError
 # name → "module:attribute" of its click command and its one line of help; one row a command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("eagletui.cli.completion:completion", "Print a completion script for a shell."),
+    "demo": ("eagletui.cli.demo:demo", "Show the live screen on a simulated host."),
+    "doctor": ("eagletui.cli.doctor:doctor", "Check this machine, a host and its servers."),
+    "log": ("eagletui.cli.log:log", "Explain a saved server log."),
+    "metrics": ("eagletui.cli.metrics:metrics", "Explain a saved or live /metrics page."),
     "paths": ("eagletui.cli.paths:paths", "Print the folders and files the program uses."),
+    "status": ("eagletui.cli.status:status", "Look once at a host and its servers."),
 }
 
 

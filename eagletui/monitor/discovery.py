@@ -29,6 +29,7 @@ class Discovery:
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
         self._log = wanted.log
+        self._metrics = wanted.metrics
         self._places: dict[int, str] = {}
         self._versions: dict[str, str] = {}
         self._gpus: Mapping[int, tuple[int, ...]] = {}
@@ -38,6 +39,10 @@ class Discovery:
     def give_log(self, path: str) -> None:
         """From the next look on, this is the log."""
         self._log = path
+
+    def give_metrics(self, url: str) -> None:
+        """From the next look on, this is the address."""
+        self._metrics = url
 
     def hurry(self) -> None:
         """Look again now."""
@@ -99,13 +104,13 @@ class Discovery:
 
     def _overridden(self, targets: list[Target]) -> list[Target]:
         """Put in what the person gave: into the only (or named) server, else as one of its own."""
-        url = base_url(self._wanted.metrics)
+        url = base_url(self._metrics)
         if not self._log and not url:
             return targets
         named = [t for t in targets if t.process.pid == self._wanted.pid]
         ours = named or (targets if len(targets) == 1 else [])
         if not ours:
-            given = given_server(self._log, self._wanted.metrics)
+            given = given_server(self._log, self._metrics)
             return [*targets, Target(process=given, url=given.url, api_key=self._wanted.api_key)]
         target = ours[0]
         log = LogPlace(kind="given", target=self._log, detail="given by hand")

@@ -77,7 +77,7 @@ class Monitor:
         self._watch = Watch()
         self._session: aiohttp.ClientSession | None = None
         self._following: asyncio.Task[None] | None = None
-        self._followed: tuple[str, int | None, LogPlace] | None = None
+        self._followed: tuple[str, int | None, LogPlace, str] | None = None
         self._chosen_by_person = self._wanted.pid is not None
 
     # --- what a screen may wish --------------------------------------------------------------
@@ -94,6 +94,11 @@ class Monitor:
     def follow_log(self, path: str) -> None:
         """Follow this file for the selected server, or alone where there is none."""
         self._discovery.give_log(path)
+        self._discovery.hurry()
+
+    def follow_metrics(self, url: str) -> None:
+        """Read metrics from this address, as seen from the host."""
+        self._discovery.give_metrics(url)
         self._discovery.hurry()
 
     def reconnect(self) -> None:
@@ -292,7 +297,7 @@ class Monitor:
         target = self._targets.get(key)
         if target is None or self._session is None:
             return
-        identity = (key, target.process.pid, target.process.log)
+        identity = (key, target.process.pid, target.process.log, target.url)
         running = self._following is not None and not self._following.done()
         if identity == self._followed and running:
             return
