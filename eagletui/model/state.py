@@ -190,7 +190,13 @@ def _found(state: State, event: ev.ServersFound) -> State:
 
 
 def _succeeded(before: ServerState, process: ServerProcess) -> ServerState:
-    """A new process took the place of one that was here: only settings read anew may stay."""
+    """A new process took the place of one that was here.
+
+    Where both write to the same log, the log itself tells where the new launch begins, perhaps
+    before the process is noticed; otherwise nothing of the old one may stay.
+    """
+    if before.process.log == process.log and process.log.readable:
+        return replace(before, process=process, gone_at=None, metrics=MetricsState())
     return ServerState(
         process=process,
         version=process.version,
