@@ -32,24 +32,37 @@ _KINDS: tuple[tuple[str, ScrapeProblem], ...] = (
     ("ConnectionLost", "closed"),
     ("ClientConnector", "refused"),
 )
+_SAID: dict[str, tuple[str, str]] = {
+    "timeout": (
+        "The server did not answer in time.",
+        "Its HTTP loop may be busy (a scrape costs it 31 ms a rank): scrape less often.",
+    ),
+    "too large": ("The reply is far too large for a page of metrics.", "Check the address."),
+    "not metrics": ("The reply is no page of metrics.", "Check the address."),
+    "truncated": ("The reply ended before it was complete.", "The server may be going down."),
+    "closed": (
+        "The connection ended while the server was asked.",
+        "If that stays so, see the end of the log.",
+    ),
+}
 _METRICS_OFF = (
     "Start the server with --enable-metrics. If it has that flag, this is the port of a node with"
     " --node-rank above 0 or of a router: ask node 0 on SGLang's own --port."
 )
 
 
-def of_exception(kinds: tuple[str, ...], detail: str = "", *, ready: bool = False) -> Problem:
-    """A request that got no reply.
+def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
+    """A request that got no reply, judged by the names of the exception's classes.
 
     Args:
-        kinds: names of the exception's class and its bases.
-        detail: its text.
+        error: what the HTTP client, the connection or a reader raised.
         ready: whether the server was ready before, so that a refusal is no longer loading.
     """
+    kinds = [kind.__name__ for kind in type(error).__mro__]
     problem: ScrapeProblem = next(
         (p for name, p in _KINDS if any(name in kind for kind in kinds)), "closed"
     )
-    words = visible(detail)[:300]
+    words = visible(str(error).split(chr(10), 1)[0])[:300]
     if problem == "refused":
         if not ready:
             return Problem(
@@ -63,29 +76,23 @@ def of_exception(kinds: tuple[str, ...], detail: str = "", *, ready: bool = Fals
             "The port is closed: the server was ready and listens no more.",
             "See the end of the log; look for other processes on that port.",
         )
-    said: dict[str, tuple[str, str]] = {
-        "timeout": (
-            "The server did not answer in time.",
-            "Its HTTP loop may be busy (a scrape costs it 31 ms a rank): scrape less often.",
-        ),
-        "too large": ("The reply is far too large for a page of metrics.", "Check the address."),
-        "not metrics": (words or "The reply is no page of metrics.", "Check the address."),
-        "truncated": ("The reply ended before it was complete.", "The server may be going down."),
-        "closed": (
-            "The connection ended while the server was asked.",
-            "If that stays so, see the end of the log.",
-        ),
-    }
-    what, advice = said[problem]
+    what, advice = _SAID[problem]
     return Problem(
         problem, what if problem == "not metrics" or not words else f"{what} ({words})", advice
     )
 
 
-def of_reply(status: int, body: bytes = b"", *, path: str = "/metrics") -> Problem | None:
-    """A reply that is not 200; None where it is. `body` may be its beginning only."""
+def classify_reply(
+    status: int, body: bytes = b"", *, whole: bool = True, path: str = "/metrics"
+) -> Problem | None:
+    """A reply that is of no use; None where it is fine.
+
+    Args:
+        body: its beginning is enough.
+        whole: False where reading stopped at the limit.
+    """
     if 200 <= status < 300:
-        return None
+        return None if whole else Problem("too large", *_SAID["too large"])
     words = visible_bytes(body[:200].strip().split(b"\n", 1)[0], 120)
     said = f"HTTP {status} for {path}" + (f": {words}" if words else "")
     if status in (401, 403):

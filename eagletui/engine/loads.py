@@ -9,33 +9,28 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from eagletui.engine.metrics import NotMetrics, not_metrics
 from eagletui.model.readings import Reading
 
 MOMENTS = 6
 """`[steps, Σ batch, Σ microseconds, Σ batch², Σ batch·µs, Σ generated]`, 0.5.18+."""
 
 
-def read_loads(body: bytes, *, at: float) -> Reading:
+def read_loads(body: bytes, *, at: float) -> Reading | None:
     """The reply as a `Reading`: gauges, and decode moments where the release has them.
+
+    None where the reply is something else.
 
     DP ranks are summed; accept length is left out, for here it is the average since the server
     started. The accept rate is that of the last interval.
-
-    Raises:
-        NotMetrics: the reply is something else.
     """
     try:
         reply = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
-        raise not_metrics(body) from None
+        return None
     loads = reply.get("loads") if isinstance(reply, dict) else None
     ranks = [load for load in loads if isinstance(load, dict)] if isinstance(loads, list) else []
     if not ranks:
-        raise NotMetrics(
-            "The reply of /v1/loads holds no loads.",
-            advice="Releases before 0.5.8 have no such address; /metrics is read instead.",
-        )
+        return None
     moments = [_moments(rank) for rank in ranks]
     usages = [usage for rank in ranks if (usage := _number(rank, "token_usage")) is not None]
     return Reading(

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from eagletui.engine.metrics import NotMetrics, not_metrics
 from eagletui.model.base import Data
 from eagletui.model.secrets import mask_value
 from eagletui.model.speculative import Speculative
@@ -37,21 +36,14 @@ class ServerInfo(Data, frozen=True):
     average_accept_length: float | None = None
 
 
-def read_server_info(body: bytes) -> ServerInfo:
-    """The reply, masked.
-
-    Raises:
-        NotMetrics: the reply is something else.
-    """
+def read_server_info(body: bytes) -> ServerInfo | None:
+    """The reply, masked; None where it is something else."""
     try:
         reply = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
-        raise not_metrics(body) from None
+        return None
     if not isinstance(reply, dict) or not ("model_path" in reply or "version" in reply):
-        raise NotMetrics(
-            "The reply of /server_info says nothing about a server.",
-            advice="Check the address: is it SGLang's own port?",
-        )
+        return None
     states = reply.get("internal_states")
     state = states[0] if isinstance(states, list) and states else None
     internal: Mapping[str, Any] = state if isinstance(state, dict) else {}
