@@ -27,6 +27,10 @@ class Feed(Protocol):
         """Follow this file (a glob: the newest match) for the selected server, or alone."""
         ...
 
+    def follow_metrics(self, url: str) -> None:
+        """Read metrics from this address of the host, for the selected server or alone."""
+        ...
+
     def reconnect(self) -> None:
         """Try again now."""
         ...

@@ -61,6 +61,13 @@ class Series:
         """The newest (time, value)."""
         return (self._times[-1], self._values[-1]) if self._times else None
 
+    @property
+    def first(self) -> float | None:
+        """The oldest time kept."""
+        if self._coarse_times:
+            return self._coarse_times[0]
+        return self._times[0] if self._times else None
+
     def add(self, time: float, value: float) -> None:
         """Append a point; a value that is not finite makes a gap instead."""
         if value != value or value in (float("inf"), float("-inf")):
