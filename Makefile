@@ -8,7 +8,7 @@ ARGS ?=
 export VENV PYTHON NO_UV
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench live lab wheel clean
+.PHONY: help demo test lint format bench live lab wheel readme clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ live: $(VENV)/.stamp-test ## tests against a real SGLang over a real sshd (make 
 wheel: $(VENV)/.stamp-dev ## build dist/*.whl
 	$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
 	$(PY) -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
+
+readme: $(VENV)/.stamp-test ## write the README's table of keys from the registry
+	$(PY) -m tests.readme
 
 clean: ## remove the environment and everything that was built
 	rm -rf "$(VENV)" dist build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
