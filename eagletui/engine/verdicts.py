@@ -23,8 +23,6 @@ _HIT = re.compile(r"(\w[\w ]*?) hit an exception")
 _CHAINED = ("During handling of the above", "The above exception was")
 _REMAINING = re.compile(r"Gracefully exiting\.\.\. Remaining number of requests (\d+)")
 _UNREMARKABLE = ("Receive: obj=", "Finish: obj=", "[http_server] Error:", "Ignore import error")
-# Causes that the caller wraps: the exception after them says whose path it was.
-_RAISED_AGAIN = re.compile(r"huggingface_hub\.[\w.]*HFValidationError")
 _DRAFT_CODE = ("speculative", "draft", "eagle_worker")
 _ASKED_TO_STOP = (
     "KeyboardInterrupt", "asyncio.exceptions.CancelledError", "CancelledError", "SystemExit",
@@ -36,25 +34,33 @@ class _Traceback:
     """One traceback while it is read.
 
     Attributes:
-        origin: who reported it: `Scheduler`, `DetokenizerManager`, `` for a bare one.
+        origin: who reported it: `Scheduler`, `DetokenizerManager`, "" for a bare one.
         draft: whether its frames went through the draft's code.
+        outermost: whether it begins with the program itself. Of a chain, Python prints the causes
+            first and they begin further inside; this one is the last and the process is over.
     """
 
-    def __init__(self, origin: str, draft: bool = False) -> None:
+    def __init__(self, origin: str) -> None:
         self.origin = origin
-        self.draft = draft
+        self.draft = False
+        self.outermost = False
+        self._frames = 0
+
+    def frame(self, text: str) -> None:
+        """One indented line of it."""
+        if self._frames == 0 and not self.origin:
+            self.outermost = "_run_module_as_main" in text or text.endswith("in <module>")
+        self._frames += 1
+        self.draft = self.draft or any(word in text for word in _DRAFT_CODE)
 
 
-class _Unexplained(NamedTuple):
-    """An exception that no signature knows, or that another mostly follows.
-
-    It counts when the process proves to be gone.
-    """
+class _Raised(NamedTuple):
+    """The exception a traceback ended in, until it is known whether another follows from it."""
 
     origin: str
     text: str
     line: int
-    finding: dia.Finding | None = None
+    finding: dia.Finding | None
 
 
 class Failures:
@@ -67,7 +73,7 @@ class Failures:
         self._usage = False
         self._traceback: _Traceback | None = None
         self._chain: _Traceback | None = None
-        self._unexplained: _Unexplained | None = None
+        self._raised: _Raised | None = None
         self._fatal: str | None = None
         self._general = False
         self._stopping = ""
@@ -91,37 +97,30 @@ class Failures:
         if self._traceback is not None and record.stamp is None:
             yield from self._in_traceback(self._traceback, text, line, now)
             return
-        if record.stamp is not None:
-            self._traceback = None
-            self._chain = None
-        if text.startswith(_UNREMARKABLE):
+        if self._chain is not None and not text.startswith((*_CHAINED, _TRACEBACK)):
+            chain, self._chain = self._chain, None
+            if chain.origin:
+                yield from self._concluded(now)
+        if text.startswith((*_UNREMARKABLE, *_CHAINED)):
             return
         if text.startswith("usage: ") and record.stamp is None:
             self._usage = True
             self._flags.update(_FLAG.findall(text))
             return
-        if self._chain is not None:
-            if text.startswith(_CHAINED):
-                return
-            if not text.startswith(_TRACEBACK):
-                self._chain = None
         if _TRACEBACK in text:
             hit = _HIT.search(text)
             origin = hit[1] if hit else "Launch" if "Initialization failed" in text else ""
-            chain = self._chain if not origin else None
             self._traceback = _Traceback(
-                chain.origin if chain else origin, chain.draft if chain else False
+                origin or (self._chain.origin if self._chain is not None else "")
             )
             self._chain = None
-            if hit:
-                yield from self._known(text, "message", line, now)
             return
         yield from self._stops(text, line, now)
         yield from self._known(text, "message", line, now)
 
     def finish(self) -> Iterator[ev.Event]:
         """The log is over and the process with it: what was left open is judged now."""
-        yield from self._unexplained_counts(self._last)
+        yield from self._concluded(self._last)
 
     def degraded(self, verdict: Diagnosis, now: Moment) -> Iterator[ev.Event]:
         """A verdict that was reached elsewhere, once a launch."""
@@ -135,11 +134,13 @@ class Failures:
         self, traceback: _Traceback, text: str, line: int, now: Moment
     ) -> Iterator[ev.Event]:
         if text[:1].isspace() or text.startswith(_TRACEBACK):
-            traceback.draft = traceback.draft or any(word in text for word in _DRAFT_CODE)
+            traceback.frame(text)
             return
         self._traceback = None
         self._chain = traceback
-        if not _EXCEPTION.match(text) or text.startswith(_ASKED_TO_STOP):
+        if not _EXCEPTION.match(text):
+            return
+        if text.startswith(_ASKED_TO_STOP):
             if text.startswith("KeyboardInterrupt"):
                 yield from self._terminated(
                     "The server was stopped by an interrupt (Ctrl-C)", text, line, now, ended=True
@@ -149,24 +150,24 @@ class Failures:
             return  # of one request
         context = self._context()._replace(draft=traceback.draft or self._names_draft(text))
         finding = sig.find(text, "exception", context, line=line)
-        if finding is not None and not _RAISED_AGAIN.match(text):
-            yield from self._found(finding, now, again=True)
-        elif self._fatal is None:
-            self._unexplained = _Unexplained(traceback.origin, text, line, finding)
-            if traceback.origin in ("Scheduler", "DetokenizerManager"):
-                yield from self._unexplained_counts(now)
+        self._raised = _Raised(traceback.origin, text, line, finding)
+        if traceback.outermost:
+            yield from self._concluded(now)
 
     def _names_draft(self, text: str) -> bool:
         draft = self._launch.speculative.draft_model
         model = self._launch.args.get("model_path")
         return draft is not None and draft != model and draft in text
 
-    def _unexplained_counts(self, now: Moment) -> Iterator[ev.Event]:
-        left, self._unexplained = self._unexplained, None
-        if left is None or self._fatal is not None or self._stopping:
+    def _concluded(self, now: Moment) -> Iterator[ev.Event]:
+        """The last exception was the one that counts."""
+        left, self._raised = self._raised, None
+        if left is None:
             return
         if left.finding is not None:
             yield from self._found(left.finding, now)
+            return
+        if self._fatal is not None or self._stopping:
             return
         if left.origin == "DetokenizerManager":
             code, (title, advice) = "detokenizer-crashed", sig.SCHEDULER_CRASHED
@@ -216,7 +217,7 @@ class Failures:
             if self._stopping:
                 yield from self._terminated(self._stopping, text, line, now, ended=True)
             elif self._launch.args:
-                yield from self._unexplained_counts(now)
+                yield from self._concluded(now)
         elif "resource_tracker: There appear to be" in text:
             yield from self._vanished(text, line, now)
 
@@ -255,30 +256,21 @@ class Failures:
         if finding is None:
             return
         if finding.general:
-            yield from self._unexplained_counts(now)
+            yield from self._concluded(now)
         yield from self._found(finding, now)
 
-    def _found(
-        self, finding: dia.Finding, now: Moment, *, again: bool = False
-    ) -> Iterator[ev.Event]:
-        """Report a finding unless a better one is there.
-
-        `again`: the next exception of one chain may replace the evidence of the one before.
-        """
+    def _found(self, finding: dia.Finding, now: Moment) -> Iterator[ev.Event]:
+        """Report a finding unless a better one is there."""
         verdict = finding.diagnosis
         if not finding.ended:
             yield from self.degraded(verdict, now)
             return
         if self._stopping:
             return
-        if self._fatal is not None:
-            same = again and verdict.code == self._fatal
-            better = self._general and not finding.general
-            if not (same or better):
-                return
+        if self._fatal is not None and (finding.general or not self._general):
+            return
         self._fatal = verdict.code
         self._general = finding.general
-        self._unexplained = None
         yield self._event(verdict, now, ended=True)
 
     def _context(self) -> dia.Context:
