@@ -181,6 +181,8 @@ class EagleApp(App[None]):
 
     def draw_now(self) -> None:
         """Let the screen on top show what is known, without waiting for the next frame."""
+        if not self.is_running:
+            return
         if self._due is not None:
             self._due.stop()
             self._due = None

@@ -54,9 +54,9 @@ def fit_middle(text: str, width: int) -> str:
     return "…" + tail
 
 
-def bar(fraction: float | None, width: int, ascii_only: bool = False) -> str:
+def bar(fraction: float | None, width: int, ascii_only: bool = False, *, thin: bool = False) -> str:
     """A bar of exactly `width` cells whose filled part differs in shape, not only in colour."""
-    full, empty = ("#", ".") if ascii_only else ("█", "░")
+    full, empty = ("#", ".") if ascii_only else ("━", "─") if thin else ("█", "░")
     if fraction is None:
         return empty * max(0, width)
     filled = round(max(0.0, min(1.0, fraction)) * width)

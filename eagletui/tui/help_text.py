@@ -43,28 +43,16 @@ def help_page(
             ),
         )
         text = action.help if now else f"{action.help} (not now)"
+        identity = action.id if width >= 110 else ""
         indent = 27 if wide else 4
-        wrapped = wrap(text, width - indent)
+        wrapped = wrap(text, width - indent - (len(identity) and 18))
         if wide:
-            identity = action.id if width >= 110 else ""
-            lines.append(
-                line(
-                    "  ",
-                    *head,
-                    (
-                        fit(wrapped[0], width - 27 - 20 if identity else 0)
-                        if identity
-                        else wrapped[0],
-                        "$quiet",
-                    ),
-                    (identity, "$quiet"),
-                )
-            )
-            rest = wrapped[1:]
+            first = fit(wrapped[0], width - indent - 18) if identity else wrapped[0]
+            lines.append(line("  ", *head, (first, "$quiet"), (identity, "$quiet")))
+            wrapped = wrapped[1:]
         else:
             lines.append(line("  ", *head))
-            rest = wrapped
-        lines += [line(" " * indent, (part, "$quiet")) for part in rest]
+        lines += [line(" " * indent, (part, "$quiet")) for part in wrapped]
     lines += [
         Content(""),
         line(("Keys can be changed in config.toml, by an action's name:", "$quiet")),

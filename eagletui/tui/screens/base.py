@@ -91,7 +91,7 @@ class EagleScreen(Screen[None]):
 
     def refresh_view(self) -> None:
         """Draw from what is known now."""
-        if self.is_mounted:
+        if self.is_mounted and self.is_current and self.app.is_running:
             self.show(self.eagle.view)
 
     def show(self, view: View) -> None:

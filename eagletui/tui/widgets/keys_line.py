@@ -19,6 +19,7 @@ class KeysLine(Panel):
     """Keys and names of the valid actions of this screen; each can be clicked."""
 
     ALLOW_SELECT = False
+    auto_links = False
 
     def __init__(self, screen_name: str, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -174,6 +174,8 @@ def rung_line(row: RungView, width: int, ascii_only: bool) -> Content:
 def _bar(row: RungView, width: int, ascii_only: bool) -> str:
     if row.status == "pending":
         return ("." if ascii_only else "·") * width
+    if row.status == "done":
+        return bar(1.0, width, ascii_only, thin=True)
     if row.fraction is None:
         # Nothing is counted in this phase: a bar would pretend to know.
         text = "working" if row.status == "running" else RUNGS[row.status][1]
