@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 EVERYWHERE = ("connecting", "servers", "main", "log", "details", "help", "legend")
-LIVE = ("servers", "main", "log", "details")
+GROUPS = ("Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
 
 
 class Action(NamedTuple):
@@ -155,8 +155,9 @@ def keys_of(action: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def actions_of(screen: str) -> tuple[Action, ...]:
-    """What a screen offers."""
-    return tuple(action for action in ACTIONS if screen in action.where)
+    """What a screen offers, in the order of `GROUPS`."""
+    offered = (action for action in ACTIONS if screen in action.where)
+    return tuple(sorted(offered, key=lambda action: GROUPS.index(action.group)))
 
 
 def check_keys(changed: Mapping[str, str]) -> None:

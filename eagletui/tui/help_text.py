@@ -16,9 +16,6 @@ from eagletui.tui.situation import is_valid
 from eagletui.tui.view import View
 from eagletui.tui.widgets.cards import log_words
 
-GROUPS = ("Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
-
-
 def help_page(
     screen: str, changed: Mapping[str, str], facts: frozenset[str], width: int
 ) -> Content:
@@ -26,8 +23,7 @@ def help_page(
     lines: list[Content] = []
     group = ""
     wide = width >= 68
-    offered = sorted(actions_of(screen), key=lambda action: GROUPS.index(action.group))
-    for action in offered:
+    for action in actions_of(screen):
         if action.group != group:
             group = action.group
             if lines:

@@ -11,6 +11,7 @@ from eagletui.tui.actions import (
     ACTIONS,
     BY_ID,
     EVERYWHERE,
+    GROUPS,
     BadKey,
     actions_of,
     check_keys,
@@ -19,7 +20,7 @@ from eagletui.tui.actions import (
     keys_of,
 )
 from eagletui.tui.app import EagleApp
-from eagletui.tui.help_text import GROUPS, help_page
+from eagletui.tui.help_text import help_page
 from eagletui.tui.screens.connecting import ConnectingScreen
 from eagletui.tui.screens.log import LogScreen
 from eagletui.tui.screens.main import MainScreen

@@ -24,7 +24,7 @@ def rows(scene: str, width: int = 100, height: int = 14) -> list[str]:
 def row(scene: str, title: str, width: int = 100) -> list[str]:
     """The words of one row, bars left out."""
     found = next(text for text in rows(scene, width) if title in text)
-    return [word for word in found.split() if not set(word) <= set("█░·")]
+    return [word for word in found.split() if not set(word) <= set("█░·━")]
 
 
 def test_a_running_phase_counts() -> None:

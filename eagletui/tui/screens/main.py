@@ -114,9 +114,10 @@ class MainScreen(EagleScreen):
             return
         for number, spec in enumerate(specs(server), 1):
             chart = self._chart(number)
-            chart.border_title = border_title(
-                number, spec, server, chart.size.width, old=is_stale(view, server)
-            )
+            old = is_stale(view, server)
+            title = border_title(number, spec, server, chart.size.width, old=old)
+            if chart.border_title != title:
+                chart.border_title = title
         if not self._clock.due(view, self.eagle.monotonic()):
             return
         begin, end = view.span
