@@ -3,32 +3,100 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
 from eagletui import __version__
+from eagletui.cli.errors import SpokenError
+from eagletui.cli.options import host_options, watch_options
+from eagletui.model.errors import EagletuiError
 
-# name → "module:attribute" of its click command; one row a command.
-COMMANDS: dict[str, str] = {}
+# name → "module:attribute" of its click command and its one line of help; one row a command.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "completion": ("eagletui.cli.completion:completion", "Print a completion script for a shell."),
+    "demo": ("eagletui.cli.demo:demo", "Show the live screen on a simulated host."),
+    "doctor": ("eagletui.cli.doctor:doctor", "Check this machine, a host and its servers."),
+    "log": ("eagletui.cli.log:log", "Explain a saved server log."),
+    "metrics": ("eagletui.cli.metrics:metrics", "Explain a saved or live /metrics page."),
+    "paths": ("eagletui.cli.paths:paths", "Print the folders and files the program uses."),
+    "status": ("eagletui.cli.status:status", "Look once at a host and its servers."),
+}
 
 
 class LazyGroup(click.Group):
     """A group whose commands cost nothing until they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Names in alphabetical order."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        where = COMMANDS.get(cmd_name)
-        if where is None:
+        """Import one command."""
+        row = COMMANDS.get(cmd_name)
+        if row is None:
             return None
-        module, _, attribute = where.partition(":")
+        module, _, attribute = row[0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands from the table, importing none."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run, turning our own errors into words and an exit status."""
+        try:
+            return super().invoke(ctx)
+        except EagletuiError as error:
+            raise SpokenError(error) from error
+
 
 @click.group(cls=LazyGroup, invoke_without_command=True)
 @click.version_option(__version__, prog_name="eagletui")
-def main() -> None:
-    """Watch and tune SGLang servers with speculative decoding, over SSH."""
+@host_options
+@watch_options
+@click.option("--interval", type=click.FloatRange(0.2, 30.0), help="Seconds between scrapes.")
+@click.option("--theme", metavar="NAME", help="The theme to start with.")
+@click.option("--read-only", is_flag=True, help="Refuse everything that would change the host.")
+@click.pass_context
+def main(
+    ctx: click.Context,
+    host: str | None,
+    local: bool,
+    ssh_config: tuple[str, ...],
+    log_path: str | None,
+    metrics_url: str | None,
+    pid: int | None,
+    api_key_env: str | None,
+    interval: float | None,
+    theme: str | None,
+    read_only: bool,
+) -> None:
+    """Watch and tune SGLang servers with speculative decoding, over SSH.
+
+    With --host or --local the live screen opens; `eagletui demo` shows it on a simulated host.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if not host and not local:
+        click.echo(ctx.get_help())
+        ctx.exit(2)
+    from eagletui.cli.options import chosen_target
+    from eagletui.cli.screen import ScreenOptions, open_screen
+
+    open_screen(
+        chosen_target(host, local),
+        ScreenOptions(
+            ssh_config=ssh_config,
+            log=log_path or "",
+            metrics=metrics_url or "",
+            pid=pid,
+            api_key_env=api_key_env,
+            interval=interval,
+            theme=theme,
+            read_only=read_only,
+        ),
+    )

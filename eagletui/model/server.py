@@ -43,8 +43,9 @@ class ServerProcess(Data, frozen=True):
     """One SGLang server found on a host. Everything here is masked and safe to show.
 
     Attributes:
-        key: stable identity of this process on this host: `PID@START_TICKS`, or
-            `log:PATH` / `url:URL` for one that was given rather than found.
+        key: the place this server has on its host, kept over restarts: `:PORT`, `:PORT#PID` for
+            a second process that wants the same port, `log:PATH` or `url:URL` for one that was
+            given rather than found.
         started_at: user's clock, seconds since the epoch.
         argv: the command line, secrets masked.
         environment: NCCL_*, SGLANG_*, CUDA_* and the like, secrets masked.

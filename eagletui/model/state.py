@@ -174,6 +174,8 @@ def _found(state: State, event: ev.ServersFound) -> State:
             servers[process.key] = ServerState(
                 process=process, version=process.version, speculative=process.speculative
             )
+        elif before.process.pid != process.pid:
+            servers[process.key] = _succeeded(before, process)
         elif before.process != process or before.gone_at is not None:
             servers[process.key] = replace(
                 before,
@@ -185,6 +187,23 @@ def _found(state: State, event: ev.ServersFound) -> State:
         if key not in seen and server.gone_at is None and server.process.pid is not None:
             servers[key] = replace(server, gone_at=event.at)
     return replace(state, servers=servers, looked=True, looked_at=event.looked_at)
+
+
+def _succeeded(before: ServerState, process: ServerProcess) -> ServerState:
+    """A new process took the place of one that was here.
+
+    Where both write to the same log, the log itself tells where the new launch begins, perhaps
+    before the process is noticed; otherwise nothing of the old one may stay.
+    """
+    if before.process.log == process.log and process.log.readable:
+        return replace(before, process=process, gone_at=None, metrics=MetricsState())
+    return ServerState(
+        process=process,
+        version=process.version,
+        speculative=process.speculative,
+        experience=before.experience,
+        restarts=before.restarts + 1,
+    )
 
 
 def _selected(state: State, event: ev.ServerSelected) -> State:

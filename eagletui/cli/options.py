@@ -1,0 +1,79 @@
+"""Options that several commands share, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from eagletui.model.errors import UsageError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def host_options(command: _F) -> _F:
+    """`--host H` or `--local`, and the ssh configuration to use."""
+    for option in (
+        click.option(
+            "--ssh-config",
+            "ssh_config",
+            multiple=True,
+            type=click.Path(dir_okay=False),
+            help="Use this ssh configuration instead of ~/.ssh/config (may be repeated).",
+        ),
+        click.option("--local", is_flag=True, help="This machine is the host; no SSH."),
+        click.option(
+            "--host",
+            "-H",
+            metavar="HOST",
+            help="A name from ~/.ssh/config, user@host, user@host:port or an IPv6 address.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def watch_options(command: _F) -> _F:
+    """What to look at where finding is not enough."""
+    for option in (
+        click.option(
+            "--api-key-env",
+            metavar="NAME",
+            help="The environment variable that holds the server's API key.",
+        ),
+        click.option("--pid", type=int, help="The server to watch where there are several."),
+        click.option(
+            "--metrics",
+            "metrics_url",
+            metavar="URL",
+            help="The server's address as seen from the host, overrides what is found.",
+        ),
+        click.option(
+            "--log",
+            "log_path",
+            metavar="PATH",
+            help="The log on the host, overrides what is found; of a glob the newest match.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def chosen_target(host: str | None, local: bool) -> str | None:
+    """The target of `open_host`: None is this machine.
+
+    Raises:
+        UsageError: neither or both were given.
+    """
+    if host and local:
+        raise UsageError("Both --host and --local were given.", advice="Choose one of them.")
+    if not host and not local:
+        raise UsageError(
+            "No host was given.",
+            advice="Say --host NAME for a machine reached by SSH, or --local for this one.",
+        )
+    return host

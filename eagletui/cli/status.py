@@ -1,0 +1,230 @@
+"""`eagletui status`: one look at a host."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import click
+
+from eagletui.cli.asking import TerminalAsker
+from eagletui.cli.options import chosen_target, host_options, json_option, watch_options
+from eagletui.cli.output import echo_json
+from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.eta import eta
+from eagletui.model.server import Gpu
+from eagletui.model.state import ServerState, State
+
+
+@click.command()
+@host_options
+@watch_options
+@click.option(
+    "--timeout", type=click.FloatRange(1.0), default=60.0, show_default=True, help="Seconds in all."
+)
+@json_option
+def status(
+    host: str | None,
+    local: bool,
+    ssh_config: tuple[str, ...],
+    log_path: str | None,
+    metrics_url: str | None,
+    pid: int | None,
+    api_key_env: str | None,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Look once: the servers of a host, their phase, rates and alerts."""
+    from eagletui.cli.connect import make_monitor, wanted_from
+    from eagletui.monitor.look import look
+
+    target = chosen_target(host, local)
+    wanted = wanted_from(log=log_path, metrics=metrics_url, pid=pid, api_key_env=api_key_env)
+
+    async def run() -> State:
+        monitor = make_monitor(target, wanted=wanted, asker=TerminalAsker(), ssh_config=ssh_config)
+        return await look(monitor, limit=timeout)
+
+    state = asyncio.run(run())
+    if as_json:
+        echo_json(status_document(state, name=host or "localhost", now=time.time()))
+    else:
+        for line in status_lines(state, name=host or "localhost", now=time.time()):
+            click.echo(line)
+
+
+def status_document(state: State, *, name: str, now: float) -> dict[str, Any]:
+    """The contract of `status --json`."""
+    return {
+        "host": name,
+        "connected": state.connected,
+        "servers": [_server(server, now) for server in state.servers.values()],
+        "gpus": [_gpu(gpu) for gpu in state.gpus],
+        "looked_at": list(state.looked_at),
+    }
+
+
+def _server(server: ServerState, now: float) -> dict[str, Any]:
+    process, phase = server.process, server.phase
+    speculative = server.speculative
+    remaining = eta(server, now)
+    return {
+        "key": process.key,
+        "pid": process.pid,
+        "user": process.user or None,
+        "started_at": process.started_at,
+        "version": server.version or process.version or None,
+        "model": process.model or None,
+        "port": process.port,
+        "url": process.url or None,
+        "command": list(process.argv),
+        "alive": server.alive,
+        "phase": phase.title if phase is not None else None,
+        "ready": server.ready,
+        "ready_after_s": server.ready_after,
+        "progress": {
+            "done": phase.done if phase is not None else None,
+            "total": phase.total if phase is not None else None,
+            "fraction": phase.fraction if phase is not None else None,
+            "eta_s": None if server.ready else remaining.remaining,
+        },
+        "log": {
+            "kind": process.log.kind,
+            "target": process.log.target or None,
+            "detail": server.log.detail or process.log.detail or None,
+        },
+        "speculative": {
+            "algorithm": speculative.algorithm,
+            "num_steps": speculative.num_steps,
+            "eagle_topk": speculative.eagle_topk,
+            "num_draft_tokens": speculative.num_draft_tokens,
+        },
+        "environment": process.environment,
+        "gpus": list(process.gpus),
+        "live": _live(server),
+        "alerts": [_diagnosis(verdict) for verdict in server.verdicts],
+    }
+
+
+def _live(server: ServerState) -> dict[str, Any]:
+    rates, reading, sample = server.metrics.rates, server.metrics.reading, server.decode
+    if rates is not None and reading is not None:
+        return {
+            "tok_s": rates.tok_s,
+            "step_ms": rates.step_ms,
+            "verify_ms": rates.verify_ms,
+            "draft_ms": rates.draft_ms,
+            "draft_extend_ms": rates.draft_extend_ms,
+            "accept_length": rates.accept_length,
+            "accept_rate": rates.accept_rate,
+            "source": rates.source,
+            "stale": rates.stale,
+            "running": reading.running,
+            "queued": reading.queued,
+            "token_usage": reading.token_usage,
+        }
+    names = (
+        "tok_s", "step_ms", "verify_ms", "draft_ms", "draft_extend_ms", "accept_length",
+        "accept_rate", "source", "stale", "running", "queued", "token_usage",
+    )  # fmt: skip
+    live: dict[str, Any] = dict.fromkeys(names)
+    if sample is not None:
+        live.update(
+            tok_s=sample.gen_throughput,
+            step_ms=sample.step_ms,
+            accept_length=sample.accept_length,
+            accept_rate=sample.accept_rate,
+            source="decode log",
+            running=sample.running,
+            queued=sample.queued,
+            token_usage=sample.token_usage,
+        )
+    return live
+
+
+def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+    return {
+        "code": diagnosis.code,
+        "severity": diagnosis.severity,
+        "title": diagnosis.title,
+        "line": diagnosis.line,
+        "evidence": diagnosis.evidence,
+        "advice": diagnosis.advice,
+    }
+
+
+def _gpu(gpu: Gpu) -> dict[str, Any]:
+    return {
+        "index": gpu.index,
+        "name": gpu.name,
+        "utilization": gpu.utilization,
+        "power_w": gpu.power,
+        "power_limit_w": gpu.power_limit,
+        "memory_used_mib": gpu.memory_used,
+        "memory_total_mib": gpu.memory_total,
+        "temperature_c": gpu.temperature,
+    }
+
+
+def status_lines(state: State, *, name: str, now: float) -> list[str]:
+    """The same for a person."""
+    lines = [f"{name}: {'connected' if state.connected else 'not connected'}"]
+    if not state.servers:
+        looked = ", ".join(state.looked_at) or "nothing"
+        lines.append(f"  no SGLang server found; looked at: {looked}")
+    for server in state.servers.values():
+        process, phase, live = server.process, server.phase, _live(server)
+        title = " ".join(
+            part
+            for part in (
+                process.key,
+                process.model,
+                f"sglang {server.version}" if server.version else "",
+                f"pid {process.pid}" if process.pid else "",
+            )
+            if part
+        )
+        lines.append(f"  {title}")
+        lines.append(f"    {server.speculative.short}")
+        if server.ready:
+            lines.append("    ready")
+        elif phase is not None:
+            remaining = eta(server, now).remaining
+            count = f" {phase.done}/{phase.total}" if phase.total else ""
+            left = f", about {remaining:.0f} s left" if remaining is not None else ""
+            lines.append(f"    {phase.title} {phase.status}{count}{left}")
+        lines.append(f"    log: {process.log.kind} {process.log.target or process.log.detail}")
+        if live["tok_s"] is not None:
+            lines.append("    " + _live_line(live))
+        for verdict in server.verdicts:
+            lines.append(f"    {verdict.severity}: {verdict.title} [{verdict.code}]")
+            if verdict.advice:
+                lines.append(f"      {verdict.advice}")
+    lines += [
+        f"  GPU {gpu.index} {gpu.name}: {_number(gpu.utilization, '%')}"
+        f" {_number(gpu.power, 'W')} {_number(gpu.memory_used, 'MiB')}"
+        for gpu in state.gpus
+    ]
+    return lines
+
+
+def _live_line(live: dict[str, Any]) -> str:
+    accept = live["accept_length"]
+    step, label = (
+        (live["verify_ms"], "verify")
+        if live["verify_ms"] is not None
+        else (live["step_ms"], "step")
+    )
+    parts = [
+        f"{live['tok_s']:.1f} tok/s",
+        f"accept length {accept:.2f}{' (stale)' if live['stale'] else ''}" if accept else "",
+        f"{label} {step:.2f} ms ({live['source']})" if step is not None else "",
+        f"running {live['running']:.0f}" if live["running"] is not None else "",
+        f"queued {live['queued']:.0f}" if live["queued"] is not None else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _number(value: float | None, unit: str) -> str:
+    return f"{value:.0f} {unit}" if value is not None else f"– {unit}"

@@ -1,0 +1,123 @@
+"""Which servers are on the host, look after look."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from eagletui.host.base import Host
+from eagletui.host.gpus import gpu_processes
+from eagletui.host.processes import RawServer, find_servers
+from eagletui.host.versions import find_version
+from eagletui.model.errors import HostError
+from eagletui.model.events import HostSeen
+from eagletui.model.server import LogPlace
+from eagletui.monitor.api import Wanted
+from eagletui.monitor.places import assign_places
+from eagletui.monitor.servers import Target, base_url, describe, given_server, read_command
+
+GPUS_OF_PROCESSES_EVERY = 8
+"""Looks between two readings of which process uses which GPU."""
+
+
+class Discovery:
+    """Finds servers and keeps what does not change between looks: places and versions."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._log = wanted.log
+        self._metrics = wanted.metrics
+        self._places: dict[int, str] = {}
+        self._versions: dict[str, str] = {}
+        self._gpus: Mapping[int, tuple[int, ...]] = {}
+        self._looks = 0
+        self._hurry = asyncio.Event()
+
+    def give_log(self, path: str) -> None:
+        """From the next look on, this is the log."""
+        self._log = path
+
+    def give_metrics(self, url: str) -> None:
+        """From the next look on, this is the address."""
+        self._metrics = url
+
+    def hurry(self) -> None:
+        """Look again now."""
+        self._hurry.set()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait until the next look is due."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), seconds)
+        self._hurry.clear()
+
+    async def look(self, host: Host, facts: HostSeen) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+        """One look.
+
+        Returns:
+            The servers, and in words what was looked at.
+        """
+        found = await find_servers(host, clock_offset=facts.clock_offset)
+        if self._looks % GPUS_OF_PROCESSES_EVERY == 0:
+            with contextlib.suppress(HostError):
+                self._gpus = await gpu_processes(host)
+        self._looks += 1
+        commands = {raw.pid: read_command(raw) for raw in found.servers}
+        self._places = assign_places(
+            [(raw.pid, commands[raw.pid].port) for raw in found.servers], self._places
+        )
+        targets = []
+        for raw in found.servers:
+            command = commands[raw.pid]
+            process = describe(
+                raw,
+                key=self._places[raw.pid],
+                version=await self._version(host, raw),
+                gpus=self._gpus_of(raw),
+                command=command,
+            )
+            targets.append(
+                Target(
+                    process=process,
+                    url=process.url,
+                    api_key=self._wanted.api_key or command.api_key,
+                )
+            )
+        return tuple(self._overridden(targets)), found.looked_at
+
+    async def _version(self, host: Host, raw: RawServer) -> str:
+        version = self._versions.get(raw.key)
+        if version is None:
+            try:
+                version = await find_version(host, raw)
+            except HostError:
+                version = ""
+            self._versions[raw.key] = version
+        return version
+
+    def _gpus_of(self, raw: RawServer) -> tuple[int, ...]:
+        pids = (raw.pid, *(worker.pid for worker in raw.workers))
+        return tuple(sorted({gpu for pid in pids for gpu in self._gpus.get(pid, ())}))
+
+    def _overridden(self, targets: list[Target]) -> list[Target]:
+        """Put in what the person gave: into the only (or named) server, else as one of its own."""
+        url = base_url(self._metrics)
+        if not self._log and not url:
+            return targets
+        named = [t for t in targets if t.process.pid == self._wanted.pid]
+        ours = named or (targets if len(targets) == 1 else [])
+        if not ours:
+            given = given_server(self._log, self._metrics)
+            return [*targets, Target(process=given, url=given.url, api_key=self._wanted.api_key)]
+        target = ours[0]
+        log = LogPlace(kind="given", target=self._log, detail="given by hand")
+        process = replace(
+            target.process,
+            log=log if self._log else target.process.log,
+            url=url or target.process.url,
+        )
+        changed = replace(target, process=process, url=url or target.url)
+        return [changed if t is target else t for t in targets]

@@ -1,0 +1,85 @@
+"""One look at a host, for scripts: the readers of the screen, until every server has spoken."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+from eagletui.model import events as ev
+from eagletui.model.errors import HostError
+from eagletui.model.state import State, fold
+from eagletui.monitor.monitor import Monitor
+
+WINDOW = 1.5
+"""Seconds between the first and the last scrape of a server: rates need two."""
+
+
+async def look(monitor: Monitor, *, limit: float = 60.0) -> State:
+    """Connect, find every server, read each one's log and metrics, and give the state.
+
+    Args:
+        limit: seconds for the whole look; what did not answer by then stays unknown.
+
+    Raises:
+        HostError: no connection.
+    """
+    visit = _Visit(monitor)
+    stream = monitor.events()
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(visit.follow(stream), limit)
+    await stream.aclose()  # type: ignore[attr-defined]
+    if visit.failed is not None:
+        failed = visit.failed
+        raise HostError(failed.detail, meaning=failed.meaning, advice=failed.advice)
+    return visit.state
+
+
+class _Visit:
+    """Goes from server to server; each is done when its log is read and two scrapes tell a rate."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self.state = State()
+        self.failed: ev.LinkChanged | None = None
+        self._monitor = monitor
+        self._to_see: list[str] | None = None
+        self._first_reply: dict[str, float] = {}
+        self._replied: set[str] = set()
+        self._gpus = False
+
+    async def follow(self, stream: object) -> None:
+        async for batch in stream:  # type: ignore[attr-defined]
+            for event in batch:
+                self.state = fold(self.state, event)
+                self._take(event)
+            if self.failed is not None or self._done():
+                return
+
+    def _take(self, event: ev.Event) -> None:
+        if isinstance(event, ev.LinkChanged) and event.link in ("failed", "lost"):
+            self.failed = event
+        elif isinstance(event, ev.ServersFound) and self._to_see is None:
+            self._to_see = [process.key for process in event.servers]
+            self._next()
+        elif isinstance(event, (ev.GpusRead, ev.GpusUnavailable)):
+            self._gpus = True
+        elif isinstance(event, (ev.Scraped, ev.ScrapeFailed)):
+            first = self._first_reply.setdefault(event.server, time.monotonic())
+            failed = isinstance(event, ev.ScrapeFailed)
+            if failed or time.monotonic() - first >= WINDOW:
+                self._replied.add(event.server)
+        if self._to_see and self._seen(self._to_see[0]):
+            self._to_see.pop(0)
+            self._next()
+
+    def _seen(self, key: str) -> bool:
+        server = self.state.servers.get(key)
+        address = server is not None and bool(server.process.url)
+        return self._monitor.caught_up(key) and (key in self._replied or not address)
+
+    def _next(self) -> None:
+        if self._to_see:
+            self._monitor.select(self._to_see[0])
+
+    def _done(self) -> bool:
+        return self._gpus and self._to_see == []

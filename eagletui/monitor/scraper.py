@@ -1,0 +1,178 @@
+"""One server's HTTP address read again and again: metrics, loads, and what it says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import aiohttp
+
+from eagletui.engine.http_problems import classify_exception, classify_reply
+from eagletui.engine.loads import read_loads, with_moments
+from eagletui.engine.metrics import MetricsReader, NotMetrics
+from eagletui.engine.rates import RateMeter
+from eagletui.engine.server_info import read_server_info
+from eagletui.model.base import Data
+from eagletui.model.events import Event, InfoRead, Scraped, ScrapeFailed
+from eagletui.model.readings import Reading
+
+PAGE_LIMIT = 48 << 20
+# A scrape costs the server 30 to 200 ms of its HTTP loop: leave it at least four times as long.
+REST = 4.0
+LOADS_PATH = "/v1/loads?include=core,spec"
+INFO_PATHS = ("/server_info", "/get_server_info")
+
+
+class Reply(Data, frozen=True):
+    """An HTTP reply that came, whole or cut at the limit."""
+
+    status: int
+    body: bytes
+    whole: bool = True
+
+
+class Scraper:
+    """Reads one server.
+
+    Args:
+        session: connects from the host.
+        server: key that events carry.
+        url: base address as seen from the host.
+        api_key: sent as a bearer token where there is one.
+        wall: the user's clock.
+    """
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        *,
+        server: str,
+        url: str,
+        api_key: str | None,
+        wall: Callable[[], float],
+    ) -> None:
+        self._session = session
+        self._server = server
+        self._url = url
+        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._wall = wall
+        self._reader = MetricsReader()
+        self._meter = RateMeter()
+        self._loads: bool | None = None
+        self._informed = False
+
+    async def run(self, emit: Callable[[Event], None], interval: Callable[[], float]) -> None:
+        """Scrape for ever."""
+        while True:
+            began = time.monotonic()
+            for event in await self.once():
+                emit(event)
+            took = time.monotonic() - began
+            await asyncio.sleep(max(interval() - took, min(REST * took, 30.0), 0.05))
+
+    async def once(self) -> list[Event]:
+        """One scrape; what the server says of itself too, the first time it answers."""
+        began = time.monotonic()
+        reading, failed = await self._metrics()
+        if failed is not None and failed.problem != "not found":
+            self._informed = self._informed and failed.problem != "refused"
+            return [failed]
+        reading = await self._with_loads(reading)
+        took = time.monotonic() - began
+        events: list[Event] = []
+        if failed is not None:
+            events.append(failed)
+        if reading is not None:
+            rates = self._meter.add(reading)
+            if rates.reset:
+                self._informed = False
+            events.append(
+                Scraped(at=reading.at, server=self._server, reading=reading, rates=rates, took=took)
+            )
+        if not self._informed:
+            info = await self._info()
+            if info is not None:
+                self._informed = True
+                events.append(info)
+        return events
+
+    async def _metrics(self) -> tuple[Reading | None, ScrapeFailed | None]:
+        at = self._wall()
+        try:
+            reply = await self._get("/metrics")
+        except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+            problem = classify_exception(error)
+            return None, self._failed(problem.problem, problem.detail, problem.advice)
+        problem_or_none = classify_reply(reply.status, reply.body[:4096], whole=reply.whole)
+        if problem_or_none is not None:
+            p = problem_or_none
+            return None, self._failed(p.problem, p.detail, p.advice, reply.status)
+        try:
+            return self._reader.read(reply.body, at=at), None
+        except NotMetrics as error:
+            return None, self._failed("not metrics", error.what, error.advice, reply.status)
+
+    def _failed(
+        self, problem: str, detail: str, advice: str, status: int | None = None
+    ) -> ScrapeFailed:
+        return ScrapeFailed(
+            at=self._wall(),
+            server=self._server,
+            problem=problem,  # type: ignore[arg-type]
+            detail=detail,
+            advice=advice,
+            status=status,
+        )
+
+    async def _with_loads(self, reading: Reading | None) -> Reading | None:
+        """Add decode moments where the device timer does not speak (0.5.18+)."""
+        if self._loads is False or (reading is not None and reading.verify_seconds_total):
+            return reading
+        at = self._wall()
+        try:
+            reply = await self._get(LOADS_PATH)
+        except (aiohttp.ClientError, OSError, asyncio.TimeoutError):
+            return reading
+        if reply.status != 200:
+            self._loads = False
+            return reading
+        loads = read_loads(reply.body, at=at)
+        if loads is None or (reading is not None and loads.decode_moments is None):
+            self._loads = False
+            return reading
+        self._loads = True
+        if reading is None:
+            return loads
+        return with_moments(reading, loads)
+
+    async def _info(self) -> InfoRead | None:
+        for path in INFO_PATHS:
+            try:
+                reply = await self._get(path)
+            except (aiohttp.ClientError, OSError, asyncio.TimeoutError):
+                return None
+            if reply.status == 404:
+                continue
+            if reply.status != 200:
+                return None
+            info = read_server_info(reply.body)
+            if info is None:
+                return None
+            return InfoRead(
+                at=self._wall(),
+                server=self._server,
+                version=info.version,
+                args=info.args,
+                speculative=info.speculative,
+            )
+        return None
+
+    async def _get(self, path: str) -> Reply:
+        async with self._session.get(self._url + path, headers=self._headers) as response:
+            body = bytearray()
+            async for block in response.content.iter_chunked(1 << 16):
+                body += block
+                if len(body) > PAGE_LIMIT:
+                    return Reply(status=response.status, body=bytes(body), whole=False)
+            return Reply(status=response.status, body=bytes(body))

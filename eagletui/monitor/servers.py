@@ -1,0 +1,78 @@
+"""What discovery found, joined with what the command line says, masked for everyone else."""
+
+from __future__ import annotations
+
+from eagletui.engine.command import CommandLine, parse_command
+from eagletui.host.processes import RawServer
+from eagletui.model.base import Data
+from eagletui.model.secrets import mask_argv, mask_environment
+from eagletui.model.server import LogPlace, ServerProcess, Worker
+from eagletui.model.text import visible
+
+
+class Target(Data, frozen=True):
+    """A server and what is needed to talk to it. `api_key` stays in the monitor."""
+
+    process: ServerProcess
+    url: str = ""
+    api_key: str | None = None
+
+
+def describe(
+    raw: RawServer, *, key: str, version: str, gpus: tuple[int, ...], command: CommandLine
+) -> ServerProcess:
+    """The process as everyone may see it: masked, and free of control characters."""
+    return ServerProcess(
+        key=key,
+        pid=raw.pid,
+        user=visible(raw.user),
+        started_at=raw.started_at,
+        argv=tuple(map(visible, mask_argv(raw.argv))),
+        environment={
+            visible(k): visible(v) for k, v in sorted(mask_environment(raw.environ).items())
+        },
+        cwd=visible(raw.cwd),
+        python=visible(raw.exe),
+        version=version,
+        model=visible(command.served_name or command.model),
+        port=command.port,
+        url=command.url,
+        speculative=command.speculative,
+        tp_size=command.tp_size,
+        dp_size=command.dp_size,
+        workers=tuple(
+            Worker(pid=worker.pid, title=visible(worker.title), rank=worker.rank)
+            for worker in raw.workers
+        ),
+        gpus=gpus,
+        container=raw.container,
+        log=raw.log,
+        metrics_enabled=command.metrics if raw.argv else None,
+        needs_key=command.api_key is not None,
+        hidden=visible(raw.hidden),
+    )
+
+
+def given_server(log: str, metrics: str) -> ServerProcess:
+    """A server known only from a log path or an address that the person gave."""
+    return ServerProcess(
+        key=f"url:{metrics}" if metrics else f"log:{log}",
+        url=base_url(metrics),
+        log=LogPlace(kind="given", target=log, detail="given with --log")
+        if log
+        else LogPlace(kind="none", detail="only a metrics address was given"),
+    )
+
+
+def base_url(metrics: str) -> str:
+    """`http://HOST:PORT` of an address that may name `/metrics` or lack its scheme."""
+    if not metrics:
+        return ""
+    url = metrics if "://" in metrics else f"http://{metrics}"
+    url = url.rstrip("/")
+    return url[: -len("/metrics")] if url.endswith("/metrics") else url
+
+
+def read_command(raw: RawServer) -> CommandLine:
+    """The command line of a raw server."""
+    return parse_command(raw.argv)

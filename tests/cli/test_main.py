@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from eagletui import __version__
+from eagletui.cli.main import COMMANDS, main
+from eagletui.cli.options import chosen_target
+from eagletui.model.errors import UsageError
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(main, ["--version"])
+    assert result.output == f"eagletui, version {__version__}\n"
+
+
+def test_help_lists_every_command_without_importing_one() -> None:
+    code = (
+        "import sys; from eagletui.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'textual', 'asyncssh', 'aiohttp', 'plotext', 'rich'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for name in COMMANDS:
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_explains_itself_and_has_json(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    if name != "demo":
+        assert "--json" in result.output
+
+
+def test_an_unknown_command_is_wrong_usage() -> None:
+    assert CliRunner().invoke(main, ["nonsense"]).exit_code == 2
+
+
+def test_nothing_to_watch_is_wrong_usage() -> None:
+    assert CliRunner().invoke(main, []).exit_code == 2
+
+
+@pytest.mark.parametrize("words", [["status"], ["status", "--host", "h", "--local"]])
+def test_a_host_is_needed_and_only_one(words: list[str]) -> None:
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "--host" in result.output
+    assert result.stdout == ""
+
+
+def test_the_target_of_local_is_none() -> None:
+    assert chosen_target(None, True) is None
+    assert chosen_target("gpu1", False) == "gpu1"
+    with pytest.raises(UsageError):
+        chosen_target(None, False)
+
+
+def test_paths_as_json() -> None:
+    result = CliRunner().invoke(main, ["paths", "--json"])
+    document = json.loads(result.stdout)
+    assert document["learned launches"]["path"].endswith("launches.json")
+    assert document["config file"]["exists"] is False
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_names_the_program(shell: str) -> None:
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert result.exit_code == 0
+    assert "_EAGLETUI_COMPLETE" in result.stdout
+
+
+def test_a_missing_key_variable_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    result = CliRunner().invoke(main, ["status", "--local", "--api-key-env", "NO_SUCH_KEY"])
+    assert result.exit_code == 2
+    assert "NO_SUCH_KEY" in result.output
