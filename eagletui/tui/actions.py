@@ -94,6 +94,13 @@ ACTIONS: tuple[Action, ...] = (
 )
 # fmt: on
 
+# What an action is called while this is the case.
+RENAMED: Mapping[str, tuple[str, str]] = {
+    "time.pause": ("paused", "Go on"),
+    "view.startup": ("startup", "Charts"),
+    "panel.fill": ("filled", "Shrink"),
+}
+
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
 # How Textual names a character that is not a letter or a digit, where that differs from Unicode.
@@ -152,6 +159,12 @@ def keys_of(action: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of an action after the person's changes."""
     text = changed.get(action.id, action.keys)
     return tuple(key_name(key) for key in text.split(",") if key.strip()) if text != "," else (",",)
+
+
+def name_of(action: Action, facts: frozenset[str]) -> str:
+    """The action's name as things are now."""
+    fact, name = RENAMED.get(action.id, ("", ""))
+    return name if fact in facts else action.name
 
 
 def actions_of(screen: str) -> tuple[Action, ...]:

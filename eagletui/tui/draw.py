@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -41,6 +42,11 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
         return set_cell_size(text, width - 1) + "…"
     pad = " " * (width - length)
     return pad + text if align == "right" else text + pad
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The words in lines of at most `width`; at least one line."""
+    return textwrap.wrap(text, max(10, width)) or [""]
 
 
 def fit_middle(text: str, width: int) -> str:

@@ -10,11 +10,12 @@ from textual.content import Content
 from eagletui.model.state import ServerState
 from eagletui.tui import words
 from eagletui.tui.actions import actions_of, key_shown, keys_of
-from eagletui.tui.draw import fit, line, page
+from eagletui.tui.draw import fit, line, page, wrap
 from eagletui.tui.meanings import MEANINGS
 from eagletui.tui.situation import is_valid
 from eagletui.tui.view import View
 from eagletui.tui.widgets.cards import log_words
+
 
 def help_page(
     screen: str, changed: Mapping[str, str], facts: frozenset[str], width: int
@@ -55,13 +56,6 @@ def help_page(
         line(('[keys]  "log.search" = "f3"', "$quiet")),
     ]
     return page(lines)
-
-
-def wrap(text: str, width: int) -> list[str]:
-    """Words in lines of at most `width`."""
-    import textwrap
-
-    return textwrap.wrap(text, max(10, width)) or [""]
 
 
 def legend_page(width: int) -> Content:

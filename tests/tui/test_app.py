@@ -124,7 +124,7 @@ async def test_the_screen_stays_when_the_link_is_lost_and_says_so() -> None:
         await inject(app, pilot, lost)
         assert kind(app) == "main"
         assert "connection lost" in app.screen.query_one("#header").render().plain  # type: ignore[union-attr]
-        assert "Next try in 8.0 s" in app.screen.query_one("#verdicts").render().plain  # type: ignore[union-attr]
+        assert "next try in 8.0 s" in app.screen.query_one("#verdicts").render().plain  # type: ignore[union-attr]
         await inject(app, pilot, ev.LinkChanged(at=NOW + 1, link="connected"))
         assert "connected" in app.screen.query_one("#header").render().plain  # type: ignore[union-attr]
 

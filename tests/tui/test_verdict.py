@@ -34,7 +34,7 @@ def test_loading_says_how_far_and_how_long() -> None:
             (
                 "error",
                 "OFFLINE",
-                "Cannot connect: gpu1.example:22 did not answer within 10 s. Next try in 18 s.",
+                "Cannot connect, next try in 18 s: gpu1.example:22 did not answer within 10 s.",
             ),
         ),
         (
@@ -42,7 +42,7 @@ def test_loading_says_how_far_and_how_long() -> None:
             (
                 "error",
                 "OFFLINE",
-                "Connection lost: gpu1 has not answered for 30 s. Next try in 11 s."
+                "Connection lost, next try in 11 s: gpu1 has not answered for 30 s."
                 " What you see is the last that was known.",
             ),
         ),

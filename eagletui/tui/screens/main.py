@@ -143,8 +143,13 @@ class MainScreen(EagleScreen):
     def own_facts(self) -> frozenset[str]:
         """Whether there is anything to go back from."""
         held = self.eagle.view.paused_at is not None
-        inside = self._filled is not None or self._startup or self.focused is not None or held
-        return frozenset({"back"} if inside else ())
+        filled = self._filled is not None
+        facts = {
+            "filled": filled,
+            "startup": self._startup,
+            "back": filled or self._startup or self.focused is not None or held,
+        }
+        return frozenset(fact for fact, holds in facts.items() if holds)
 
     # --- panels ------------------------------------------------------------------------------
 
