@@ -33,7 +33,7 @@ class NotMetrics(EagletuiError):
     """What came is not a page of metrics."""
 
 
-class TooLarge(EagletuiError):
+class TooLarge(NotMetrics):
     """The page is larger than any server's."""
 
 
