@@ -9,7 +9,7 @@ from collections.abc import Callable
 import aiohttp
 
 from eagletui.engine.http_problems import classify_exception, classify_reply
-from eagletui.engine.loads import read_loads
+from eagletui.engine.loads import read_loads, with_moments
 from eagletui.engine.metrics import MetricsReader, NotMetrics
 from eagletui.engine.rates import RateMeter
 from eagletui.engine.server_info import read_server_info
@@ -144,9 +144,7 @@ class Scraper:
         self._loads = True
         if reading is None:
             return loads
-        from msgspec.structs import replace
-
-        return replace(reading, decode_moments=loads.decode_moments)
+        return with_moments(reading, loads)
 
     async def _info(self) -> InfoRead | None:
         for path in INFO_PATHS:

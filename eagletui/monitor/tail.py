@@ -71,7 +71,7 @@ class Tail:
                         LogGap(
                             at=at,
                             server=self._server,
-                            reason=chunk.gap,  # type: ignore[arg-type]
+                            reason=chunk.gap,
                             skipped=chunk.skipped,
                         )
                     )
