@@ -72,9 +72,7 @@ def test_eight_at_once_lies_between_the_busy_span_and_all_that_moved(
 ) -> None:
     scrapes = readings(name)
     moved = [
-        i
-        for i, (before, after) in enumerate(pairwise(scrapes))
-        if rates(before, after).progress
+        i for i, (before, after) in enumerate(pairwise(scrapes)) if rates(before, after).progress
     ]
     everything = over(scrapes[moved[0] : moved[-1] + 2]).tok_s
     inside = over(busy_span(scrapes)).tok_s

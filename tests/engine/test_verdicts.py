@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from eagletui.engine.verdicts import FIRST_STALL, RULES, Watch, live_verdicts, stall_limit
+from eagletui.engine.conditions import FIRST_STALL, stall_limit
+from eagletui.engine.verdicts import RULES, Watch, live_verdicts
 from eagletui.engine.watch import Finding
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.events import LinkChanged, ScrapeFailed
