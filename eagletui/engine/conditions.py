@@ -101,20 +101,26 @@ def stalled(facts: Facts) -> Finding | None:
     rung = server.phase
     if server.ready or not server.alive or not server.log.live:
         return None
-    if rung is None or rung.status != "running" or rung.moved_at is None:
+    if rung is None or rung.status == "failed" or rung.moved_at is None:
         return None
-    still, limit = facts.now - rung.moved_at, stall_limit(server, rung)
+    limit, rule = stall_limit(server, rung), "allowed where no launch was seen yet"
+    subject = rung.title
+    if rung.status != "running":
+        # Between two phases nothing is learned: imports and hand-overs take what they take.
+        limit, subject = FIRST_STALL[rung.name], f"what follows {rung.title}"
+    elif rung.key in server.experience:
+        rule = "the longest launch so far took"
+    still = facts.now - rung.moved_at
     if still <= limit:
         return None
     count = f" at {rung.done}/{rung.total}" if rung.total and rung.done is not None else ""
-    rule = "the longest launch so far took" if rung.key in server.experience else "allowed at first"
     words = f"nothing moved for {still:.0f} s{count}; {rule} {limit:.0f} s"
     late = [rank for rank, done in rung.ranks.items() if not done and rank]
     if late and len(late) < len(rung.ranks):
         words += f"; waiting for {', '.join(sorted(r.strip() for r in late)[:8])}"
     if facts.gpus:
         words += f"; {_gpu_words(facts.gpus)}"
-    return Finding(words, rung.title)
+    return Finding(words, subject)
 
 
 def _requests_rest(facts: Facts, seconds: float) -> float | None:

@@ -103,7 +103,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "stalled",
         "warning",
-        "Stalled in {}: longer than it ever took.",
+        "Stalled in {}: nothing moves for longer than it may.",
         "See the last lines of the log and which ranks are missing; power and memory of the GPUs"
         " tell loading from hanging.",
         conditions.stalled,
