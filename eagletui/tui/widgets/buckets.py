@@ -109,12 +109,9 @@ def nice_top(highest: float, least: float) -> float:
 
 
 def ticks(top: float, rows: int) -> list[float]:
-    """Round values from 0 to `top`, about one in three rows, steps of 1, 2 or 5."""
-    wanted = max(1, rows // 3)
-    raw = top / wanted
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(f * power for f in (1.0, 2.0, 2.5, 5.0, 10.0) if f * power >= raw * 0.999)
-    return [step * number for number in range(int(top / step * 1.0001) + 1)]
+    """Values from 0 to `top` in equal steps, the ends always among them, about one in three rows."""
+    count = max(1, min(5, rows // 3))
+    return [top * number / count for number in range(count + 1)]
 
 
 def tick_text(value: float) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 from rich.segment import Segment
-from textual.events import Resize
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -124,10 +123,10 @@ class Chart(Widget):
         self._build()
         self.refresh()
 
-    def on_resize(self, event: Resize) -> None:
+    def on_resize(self) -> None:
         """Build for the new size."""
-        if event.size != event.virtual_size or self._wish is not None:
-            self._build()
+        self._build()
+        self.refresh()
 
     # --- building ----------------------------------------------------------------------------
 
@@ -185,24 +184,19 @@ class Chart(Widget):
 
 
 def _curves(wish: _Wish, width: int) -> tuple[list[Curve], float, float]:
-    stack = [line for line in wish.lines if line.role == "stack"]
-    windows = dict(zip(stack, stacked([line.window for line in stack]), strict=True))
-    drawn = [(line, windows.get(line, line.window)) for line in wish.lines]
+    stack = iter(stacked([line.window for line in wish.lines if line.role == "stack"]))
+    drawn = [(line, next(stack) if line.role == "stack" else line.window) for line in wish.lines]
     highest = max((max(window.values, default=0.0) for _, window in drawn), default=0.0)
     top = nice_top(highest, wish.floor)
     curves = []
-    for line, window in drawn:
+    for number, (line, window) in enumerate(drawn, 1):
         if line.role == "step":
             points = steps(window, wish.begin, wish.end, top)
         else:
             points = bucket(window, wish.begin, wish.end, width, top)
-        curves.append(Curve(points, _series(wish.lines, line), line.role == "step"))
+        curves.append(Curve(points, min(3, number), line.role == "step"))
     # The lowest of a stack is drawn last, so that it is never hidden by what lies on it.
     return curves[::-1], top, top
-
-
-def _series(lines: Sequence[Line], line: Line) -> int:
-    return min(3, lines.index(line) + 1)
 
 
 def _legend(lines: Sequence[Line], width: int) -> Row | None:
@@ -210,16 +204,16 @@ def _legend(lines: Sequence[Line], width: int) -> Row | None:
         return None
     row: Row = []
     used = 0
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         values = line.window.values
         value = f" {tick_text(round(values[-1], 2))}" if len(values) else ""
         unit = f" {line.unit}" if line.unit and value else ""
-        number = _series(lines, line)
-        text = f"{LEGEND_GLYPH[number]} {line.name}{value}{unit}  "
+        series = min(3, number)
+        text = f"{LEGEND_GLYPH[series]} {line.name}{value}{unit}  "
         if used + len(text) > width:
             break
         used += len(text)
-        row.append((text, f"series-{number}"))
+        row.append((text, f"series-{series}"))
     return row
 
 
@@ -227,8 +221,8 @@ def _mark(rows: list[Row], wish: _Wish) -> list[Row]:
     inside = [marker for marker in wish.markers if wish.begin <= marker.at <= wish.end]
     if not inside or not rows:
         return rows
-    frame = "".join(text for text, _ in rows[0])
-    left, right = frame.find("┌"), frame.rfind("┐")
+    bottom = "".join(text for text, _ in rows[-2]).rstrip()
+    left, right = bottom.find("└"), len(bottom)
     if left < 0 or right <= left + 1:
         return rows
     columns = {}
@@ -263,7 +257,7 @@ def _centred(note: str, width: int, height: int) -> list[Row]:
 
 def _sparklines(wish: _Wish, width: int, height: int) -> list[Row]:
     rows: list[Row] = []
-    for line in wish.lines[:height]:
+    for number, line in enumerate(wish.lines[:height], 1):
         values = line.window.values
         if not len(values):
             continue
@@ -274,7 +268,5 @@ def _sparklines(wish: _Wish, width: int, height: int) -> list[Row]:
         sparks = (
             "".join(SPARKS[min(8, int(y / top * 8))] for y in points[-room:]) if room > 0 else ""
         )
-        rows.append(
-            [(f"{value[:width]} ", "tick"), (sparks, f"series-{_series(wish.lines, line)}")]
-        )
+        rows.append([(f"{value[:width]} ", "tick"), (sparks, f"series-{min(3, number)}")])
     return rows

@@ -66,7 +66,7 @@ class LogView(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     LogView {
         background: $surface;
-        scrollbar-size-vertical: 1;
+        scrollbar-size: 0 1;
         & > .log--error { color: $text-error; text-style: bold; }
         & > .log--warning { color: $text-warning; }
         & > .log--info { color: $foreground; }
@@ -125,7 +125,7 @@ class LogView(ScrollView, can_focus=True):
 
     def extended(self) -> None:
         """The store has more; it shows within a twentieth of a second."""
-        if self._due is None and self.is_mounted:
+        if self._due is None and self.is_running:
             self._due = self.set_timer(FRAME, self._catch_up)
 
     def search(self, pattern: str) -> None:
@@ -194,7 +194,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _work(self) -> None:
         """Look at new lines for one slice; go on in the next one while some are left."""
-        if not self.is_mounted:
+        if not self.is_running:
             return
         anchor = None if self.follow else self._top_number()
         done = self._index.advance(WORK_SLICE)
@@ -259,7 +259,7 @@ class LogView(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The person scrolled: stop following, or go on at the end."""
         super().watch_scroll_y(old_value, new_value)
-        if self._moving or not self.is_mounted:
+        if self._moving or not self.is_running:
             return
         if round(new_value) >= self._last_top:
             self.follow = True
@@ -268,7 +268,7 @@ class LogView(ScrollView, can_focus=True):
 
     def watch_follow(self, follow: bool) -> None:
         """Go to the end, or remember where following stopped."""
-        if not self.is_mounted:
+        if not self.is_running:
             return
         if follow:
             self._anchor = None
@@ -315,7 +315,7 @@ class LogView(ScrollView, can_focus=True):
     # --- filters and search ----------------------------------------------------------------------
 
     def _filter_changed(self) -> None:
-        if not self.is_mounted:
+        if not self.is_running:
             return
         anchor = None if self.follow else self._top_number()
         self._index = LogIndex(
@@ -359,7 +359,7 @@ class LogView(ScrollView, can_focus=True):
 
     def watch_wrap(self) -> None:
         """Lay out anew; sideways scrolling ends."""
-        if self.is_mounted:
+        if self.is_running:
             self._strips.clear()
             self.virtual_size = Size(self._virtual_width, self._shown)
             if self.wrap:

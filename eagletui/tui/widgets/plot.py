@@ -78,6 +78,8 @@ class Plotter:
         figure.canvas("default")
         figure.plot_size(*size)
         figure.axes(pixel=plotext.pixel(17))
+        figure.axes(False, axis="x", side="upper")
+        figure.axes(False, axis="y", side="right")
         figure.ruler("both", "both").pixel(plotext.pixel(18))
         figure.ruler("y").lim(0.0, top)
         figure.ruler("x").lim(*x)
@@ -111,6 +113,6 @@ def _row(line: str) -> Row:
                 row.append((part, role))
         elif part.startswith(_COLOUR):
             role = ROLES.get(int(part[len(_COLOUR) :]), "")
-        else:
+        elif part == "0":
             role = ""
     return row
