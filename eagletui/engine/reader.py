@@ -18,7 +18,7 @@ from eagletui.engine.logline import (
 )
 from eagletui.engine.releases import Range, Version, infer_releases
 from eagletui.engine.splitter import Line, Splitter
-from eagletui.engine.verdicts import Failures
+from eagletui.engine.failures import Failures
 from eagletui.model import events as ev
 from eagletui.model.events import Event
 from eagletui.model.speculative import accept_rate

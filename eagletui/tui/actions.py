@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 EVERYWHERE = ("connecting", "servers", "main", "log", "details", "help", "legend")
-LIVE = ("servers", "main", "log", "details")
+GROUPS = ("Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
 
 
 class Action(NamedTuple):
@@ -94,6 +94,13 @@ ACTIONS: tuple[Action, ...] = (
 )
 # fmt: on
 
+# What an action is called while this is the case.
+RENAMED: Mapping[str, tuple[str, str]] = {
+    "time.pause": ("paused", "Go on"),
+    "view.startup": ("startup", "Charts"),
+    "panel.fill": ("filled", "Shrink"),
+}
+
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
 # How Textual names a character that is not a letter or a digit, where that differs from Unicode.
@@ -154,9 +161,16 @@ def keys_of(action: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key_name(key) for key in text.split(",") if key.strip()) if text != "," else (",",)
 
 
+def name_of(action: Action, facts: frozenset[str]) -> str:
+    """The action's name as things are now."""
+    fact, name = RENAMED.get(action.id, ("", ""))
+    return name if fact in facts else action.name
+
+
 def actions_of(screen: str) -> tuple[Action, ...]:
-    """What a screen offers."""
-    return tuple(action for action in ACTIONS if screen in action.where)
+    """What a screen offers, in the order of `GROUPS`."""
+    offered = (action for action in ACTIONS if screen in action.where)
+    return tuple(sorted(offered, key=lambda action: GROUPS.index(action.group)))
 
 
 def check_keys(changed: Mapping[str, str]) -> None:

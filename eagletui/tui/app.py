@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import App
+from textual.color import Color, ColorParseError
 from textual.timer import Timer
 
 from eagletui.model.ask import Asker
@@ -49,7 +50,7 @@ class EagleApp(App[None]):
         themes: themes to offer; None reads ours and the person's.
     """
 
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "eagletui"
     COMMANDS = {ActionCommands}
     ENABLE_COMMAND_PALETTE = True
@@ -159,6 +160,15 @@ class EagleApp(App[None]):
             target=self._target,
         )
 
+    @property
+    def accent(self) -> Color | None:
+        """Colour of the header for this host, where the person chose one."""
+        chosen = self.settings.host(self._target).accent
+        try:
+            return Color.parse(chosen) if chosen else None
+        except ColorParseError:
+            return None
+
     @on(EventsArrived)
     def _take(self, message: EventsArrived) -> None:
         for toast in self.session.take(message.events):
@@ -171,6 +181,8 @@ class EagleApp(App[None]):
 
     def draw_now(self) -> None:
         """Let the screen on top show what is known, without waiting for the next frame."""
+        if not self.is_running:
+            return
         if self._due is not None:
             self._due.stop()
             self._due = None

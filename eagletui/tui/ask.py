@@ -51,9 +51,10 @@ class ScreenAsker:
         await self._app.push_screen(dialog, answered)
         try:
             return await answer
-        finally:
-            if dialog.is_current and not answer.done():
+        except asyncio.CancelledError:
+            if dialog.is_current:
                 dialog.dismiss(None)
+            raise
 
 
 class SecretDialog(ModalScreen[str | None]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -43,6 +44,11 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
     return pad + text if align == "right" else text + pad
 
 
+def wrap(text: str, width: int) -> list[str]:
+    """The words in lines of at most `width`; at least one line."""
+    return textwrap.wrap(text, max(10, width)) or [""]
+
+
 def fit_middle(text: str, width: int) -> str:
     """A path in at most `width` cells: the end says more than the beginning."""
     if cell_len(text) <= width:
@@ -54,9 +60,9 @@ def fit_middle(text: str, width: int) -> str:
     return "…" + tail
 
 
-def bar(fraction: float | None, width: int, ascii_only: bool = False) -> str:
+def bar(fraction: float | None, width: int, ascii_only: bool = False, *, thin: bool = False) -> str:
     """A bar of exactly `width` cells whose filled part differs in shape, not only in colour."""
-    full, empty = ("#", ".") if ascii_only else ("█", "░")
+    full, empty = ("#", ".") if ascii_only else ("━", "─") if thin else ("█", "░")
     if fraction is None:
         return empty * max(0, width)
     filled = round(max(0.0, min(1.0, fraction)) * width)

@@ -10,13 +10,11 @@ from textual.content import Content
 from eagletui.model.state import ServerState
 from eagletui.tui import words
 from eagletui.tui.actions import actions_of, key_shown, keys_of
-from eagletui.tui.draw import fit, line, page
+from eagletui.tui.draw import fit, line, page, wrap
 from eagletui.tui.meanings import MEANINGS
 from eagletui.tui.situation import is_valid
 from eagletui.tui.view import View
 from eagletui.tui.widgets.cards import log_words
-
-GROUPS = ("Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
 
 
 def help_page(
@@ -26,8 +24,7 @@ def help_page(
     lines: list[Content] = []
     group = ""
     wide = width >= 68
-    offered = sorted(actions_of(screen), key=lambda action: GROUPS.index(action.group))
-    for action in offered:
+    for action in actions_of(screen):
         if action.group != group:
             group = action.group
             if lines:
@@ -43,41 +40,22 @@ def help_page(
             ),
         )
         text = action.help if now else f"{action.help} (not now)"
+        identity = action.id if width >= 110 else ""
         indent = 27 if wide else 4
-        wrapped = wrap(text, width - indent)
+        wrapped = wrap(text, width - indent - (len(identity) and 18))
         if wide:
-            identity = action.id if width >= 110 else ""
-            lines.append(
-                line(
-                    "  ",
-                    *head,
-                    (
-                        fit(wrapped[0], width - 27 - 20 if identity else 0)
-                        if identity
-                        else wrapped[0],
-                        "$quiet",
-                    ),
-                    (identity, "$quiet"),
-                )
-            )
-            rest = wrapped[1:]
+            first = fit(wrapped[0], width - indent - 18) if identity else wrapped[0]
+            lines.append(line("  ", *head, (first, "$quiet"), (identity, "$quiet")))
+            wrapped = wrapped[1:]
         else:
             lines.append(line("  ", *head))
-            rest = wrapped
-        lines += [line(" " * indent, (part, "$quiet")) for part in rest]
+        lines += [line(" " * indent, (part, "$quiet")) for part in wrapped]
     lines += [
         Content(""),
         line(("Keys can be changed in config.toml, by an action's name:", "$quiet")),
         line(('[keys]  "log.search" = "f3"', "$quiet")),
     ]
     return page(lines)
-
-
-def wrap(text: str, width: int) -> list[str]:
-    """Words in lines of at most `width`."""
-    import textwrap
-
-    return textwrap.wrap(text, max(10, width)) or [""]
 
 
 def legend_page(width: int) -> Content:

@@ -122,7 +122,7 @@ def own_variables(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     foreground = Color.parse(variables["foreground"])
     return {
         "rule": background.blend(foreground, 0.30).hex6,
-        "quiet": background.blend(foreground, 0.62).hex6,
+        "quiet": background.blend(foreground, 0.66).hex6,
         "bar": variables["panel"],
         "bar-text": variables["foreground"],
     }

@@ -80,11 +80,12 @@ def _link(state: State, now: float) -> Verdict | None:
         "failed": "Cannot connect",
         "closed": "Connection closed",
     }[link.link]
-    detail = f": {link.detail.rstrip('.')}." if link.detail else "."
     if link.retry_at is not None:
-        detail += f" Next try in {words.seconds(max(0.0, link.retry_at - now))}."
+        text += f", next try in {words.seconds(max(0.0, round(link.retry_at - now)))}"
+    if link.detail:
+        text += f": {link.detail.rstrip('.')}"
     shown = " What you see is the last that was known." if state.server is not None else ""
-    return Verdict("error", f"{text}{detail}{shown}", link.meaning, link.advice, word="OFFLINE")
+    return Verdict("error", f"{text}.{shown}", link.meaning, link.advice, word="OFFLINE")
 
 
 def _doing(server: ServerState, remaining: float | None) -> Verdict:

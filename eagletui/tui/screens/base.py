@@ -74,6 +74,11 @@ class EagleScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Draw as soon as there is room."""
+        accent = self.eagle.accent
+        if accent is not None:
+            header = self.query_one("#header")
+            header.styles.background = accent
+            header.styles.color = accent.get_contrast_text()
         self.call_after_refresh(self.refresh_view)
 
     def on_screen_resume(self) -> None:
@@ -86,7 +91,7 @@ class EagleScreen(Screen[None]):
 
     def refresh_view(self) -> None:
         """Draw from what is known now."""
-        if self.is_mounted:
+        if self.is_mounted and self.is_current and self.app.is_running:
             self.show(self.eagle.view)
 
     def show(self, view: View) -> None:

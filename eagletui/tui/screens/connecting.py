@@ -11,8 +11,7 @@ from textual.widget import Widget
 from eagletui.model.state import State
 from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
-from eagletui.tui.draw import line, page
-from eagletui.tui.help_text import wrap
+from eagletui.tui.draw import line, page, wrap
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel

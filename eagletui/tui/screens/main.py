@@ -30,7 +30,7 @@ from eagletui.tui.widgets.charts import (
 from eagletui.tui.widgets.gpus import Gpus
 from eagletui.tui.widgets.ladder import Ladder
 from eagletui.tui.widgets.log_holder import LogHolder
-from eagletui.tui.widgets.numbers import Numbers
+from eagletui.tui.widgets.numbers import Numbers, is_stale
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
 
 # Digit → id of the panel it focuses.
@@ -45,9 +45,11 @@ PANELS = {
 CHARTS = (1, 2, 3)
 
 
-def border_title(number: int, spec: ChartSpec, server: ServerState, width: int) -> str:
+def border_title(
+    number: int, spec: ChartSpec, server: ServerState, width: int, *, old: bool = False
+) -> str:
     """Digit, title and newest number; the short title where the long one would be cut."""
-    value = now_text(spec, server)
+    value = now_text(spec, server) + (" old" if old else "")
     title = title_of(spec, server)
     if len(title) + len(value) + 8 > width:
         title = spec.short
@@ -112,7 +114,10 @@ class MainScreen(EagleScreen):
             return
         for number, spec in enumerate(specs(server), 1):
             chart = self._chart(number)
-            chart.border_title = border_title(number, spec, server, chart.size.width)
+            old = is_stale(view, server)
+            title = border_title(number, spec, server, chart.size.width, old=old)
+            if chart.border_title != title:
+                chart.border_title = title
         if not self._clock.due(view, self.eagle.monotonic()):
             return
         begin, end = view.span
@@ -138,8 +143,13 @@ class MainScreen(EagleScreen):
     def own_facts(self) -> frozenset[str]:
         """Whether there is anything to go back from."""
         held = self.eagle.view.paused_at is not None
-        inside = self._filled is not None or self._startup or self.focused is not None or held
-        return frozenset({"back"} if inside else ())
+        filled = self._filled is not None
+        facts = {
+            "filled": filled,
+            "startup": self._startup,
+            "back": filled or self._startup or self.focused is not None or held,
+        }
+        return frozenset(fact for fact, holds in facts.items() if holds)
 
     # --- panels ------------------------------------------------------------------------------
 

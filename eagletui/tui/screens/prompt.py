@@ -18,14 +18,21 @@ class Prompt(ModalScreen[str | None]):
         hint: shown in the empty line.
         value: what stands there first.
         check: a complaint about an answer, "" when it is good.
+        bottom: ask at the bottom, so that what is above can still be read.
     """
 
     BINDINGS = [("escape", "cancel", "Cancel")]
 
     def __init__(
-        self, title: str, hint: str = "", value: str = "", check: Callable[[str], str] | None = None
+        self,
+        title: str,
+        hint: str = "",
+        value: str = "",
+        check: Callable[[str], str] | None = None,
+        *,
+        bottom: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(classes="-bottom" if bottom else "")
         self._title, self._hint, self._value, self._check = title, hint, value, check
 
     def compose(self) -> ComposeResult:

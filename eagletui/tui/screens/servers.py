@@ -13,8 +13,7 @@ from textual.widgets.option_list import Option
 
 from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
-from eagletui.tui.draw import line, page
-from eagletui.tui.help_text import wrap
+from eagletui.tui.draw import line, page, wrap
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View

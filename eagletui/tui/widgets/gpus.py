@@ -51,7 +51,7 @@ def gpu_heading(width: int) -> Content:
     bars, temperature, limit = _columns(width)
     left, right = bars // 2, bars - bars // 2
     text = fit("", 3) + fit("util", left + 5)
-    text += fit("power W", 10 if limit else 6, "right")
+    text += fit("power W" if limit else "W", 10 if limit else 6, "right")
     text += fit("°C", 5, "right") if temperature else ""
     text += fit(" " + "mem GiB", right + 12)
     return line((fit(text, width).rstrip(), "$quiet"))
@@ -74,14 +74,19 @@ def gpu_line(gpu: Gpu, width: int, mine: bool, ascii_only: bool) -> Content:
     return line(
         (fit(f"{gpu.index}{'*' if mine else ''}", 3), "bold" if mine else ""),
         (
-            bar(None if gpu.utilization is None else gpu.utilization / 100, left, ascii_only),
+            bar(
+                None if gpu.utilization is None else gpu.utilization / 100,
+                left,
+                ascii_only,
+                thin=True,
+            ),
             "$success",
         ),
         (fit(util, 5, "right"), "bold"),
         (fit(power, 10 if limit else 6, "right"), "$warning" if gpu.throttled else ""),
         (fit(words.number(gpu.temperature), 5, "right") if temperature else "", ""),
         " ",
-        (bar(used, right, ascii_only), "$primary"),
+        (bar(used, right, ascii_only, thin=True), "$primary"),
         (fit(memory, 11, "right"), ""),
     )
 

@@ -55,11 +55,18 @@ def _host(view: View) -> list[Field]:
 
 def _right(view: View) -> list[Field]:
     return [
-        Field(1, "‖ paused" if view.paused_at is not None else "", "bold $warning"),
+        Field(1, _paused(view), "bold $warning"),
         Field(2, "read-only" if view.read_only else "", "bold"),
         Field(4, f"window {view.window}" if view.server else "", "$quiet"),
         Field(3, f"every {words.interval(view.interval)}", "$quiet"),
     ]
+
+
+def _paused(view: View) -> str:
+    if view.paused_at is None:
+        return ""
+    ago = view.now - view.paused_at
+    return f"‖ paused, {words.clock(ago)} ago" if ago >= 1 else "‖ paused"
 
 
 def server_fields(view: View, server: ServerState) -> list[Field]:

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.style import Style
 
-from eagletui.tui.actions import Action, actions_of, key_shown, keys_of
+from eagletui.tui.actions import Action, actions_of, key_shown, keys_of, name_of
 from eagletui.tui.situation import is_valid
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
@@ -19,6 +19,7 @@ class KeysLine(Panel):
     """Keys and names of the valid actions of this screen; each can be clicked."""
 
     ALLOW_SELECT = False
+    auto_links = False
 
     def __init__(self, screen_name: str, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -43,16 +44,17 @@ def keys_line(
     used = 0
     for action in offered:
         key = key_shown(keys_of(action, changed)[0])
-        length = cell_len(key) + 1 + cell_len(action.name)
+        name = name_of(action, facts)
+        length = cell_len(key) + 1 + cell_len(name)
         if used + length + (2 if pieces else 0) > width:
             continue
         used += length + (2 if pieces else 0)
-        pieces.append(_piece(action, key))
+        pieces.append(_piece(action, key, name))
     return Content("  ").join(pieces)
 
 
-def _piece(action: Action, key: str) -> Content:
-    name = action.call if action.call.startswith("app.") else f"screen.{action.call}"
-    call = name if name.endswith(")") else f"{name}()"
-    text = Content.assemble((key, "bold $accent"), " ", (action.name, "$bar-text"))
+def _piece(action: Action, key: str, name: str) -> Content:
+    call = action.call if action.call.startswith("app.") else f"screen.{action.call}"
+    call = call if call.endswith(")") else f"{call}()"
+    text = Content.assemble((key, "bold $accent"), " ", (name, "$bar-text"))
     return text.stylize(Style.from_meta({"@click": call}))

@@ -134,6 +134,9 @@ def summary(server: ServerState, view: View, estimate: Eta, width: int) -> Conte
         f"about {words.seconds(estimate.remaining)} to go" if estimate.remaining is not None else ""
     )
     source = "from earlier launches" if estimate.learned else "a first guess"
+    if width < 70:
+        short = f"{done}/{len(server.ladder)} phases · {words.seconds(since)} · {left}"
+        return line((fit(short.rstrip(" ·"), width).rstrip(), "bold"))
     text = f"{done} of {len(server.ladder)} phases  ·  {words.seconds(since)} so far"
     if left:
         text += f"  ·  {left}"
@@ -146,10 +149,12 @@ def rung_line(row: RungView, width: int, ascii_only: bool) -> Content:
     """Glyph, title, bar, count, elapsed, time left: columns that line up."""
     glyph, _, style = RUNGS[row.status]
     title_width = 19 if width < 100 else 22
-    counted, elapsed = fit(row.counted, 9, "right"), fit(words.clock(row.elapsed), 8, "right")
+    count_width = 7 if width < 70 else 9
+    counted = fit(row.counted, count_width, "right")
+    elapsed = fit(words.clock(row.elapsed), 8, "right")
     left = _left(row, width)
-    left_width = 12 if width < 70 else 24
-    bar_width = max(6, min(60, width - 2 - title_width - 1 - 9 - 8 - 2 - left_width))
+    left_width = 11 if width < 70 else 14
+    bar_width = max(6, min(60, width - 2 - title_width - 1 - count_width - 8 - 2 - left_width))
     quiet = row.status == "pending"
     return line(
         (f"{glyph} ", style),
@@ -169,6 +174,8 @@ def rung_line(row: RungView, width: int, ascii_only: bool) -> Content:
 def _bar(row: RungView, width: int, ascii_only: bool) -> str:
     if row.status == "pending":
         return ("." if ascii_only else "·") * width
+    if row.status == "done":
+        return bar(1.0, width, ascii_only, thin=True)
     if row.fraction is None:
         # Nothing is counted in this phase: a bar would pretend to know.
         text = "working" if row.status == "running" else RUNGS[row.status][1]

@@ -15,6 +15,8 @@ from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
 
 STALE_AFTER = 5.0
+# Where all three charts are on the screen, their titles say these already.
+IN_CHART_TITLES = frozenset({"accept length", "tok/s", "verify"})
 
 
 class Row(NamedTuple):
@@ -37,14 +39,14 @@ class Numbers(Panel):
         rows = number_rows(server)
         stale = is_stale(view, server)
         width, height = max(16, size.width), max(1, size.height)
+        age = words.seconds(view.now - (server.metrics.at or view.now))
         if height <= 3:
-            return page(_packed(rows, width, height))
+            return page(_packed(rows, width, height, f"‖ old: {age}" if stale else ""))
         if stale:
             height -= 1
         kept = sorted(sorted(rows, key=lambda row: row.rank)[:height], key=rows.index)
         lines = [_row(row, width, view.ascii_only, stale) for row in kept]
         if stale:
-            age = words.seconds(view.now - (server.metrics.at or view.now))
             lines.insert(
                 0, line((fit(f"‖ old: last scrape {age} ago", width).rstrip(), "$warning"))
             )
@@ -121,17 +123,19 @@ def _row(row: Row, width: int, ascii_only: bool, stale: bool) -> Content:
     room = width - 24
     note: tuple[str, str] = ("", "")
     if row.fraction is not None and room >= 6:
-        note = (bar(row.fraction, min(20, room), ascii_only), "$primary")
+        note = (bar(row.fraction, min(20, room), ascii_only, thin=True), "$primary")
     elif row.note and room >= 4:
         note = (fit(row.note, room).rstrip(), "$quiet")
     quiet = stale or row.value == NOTHING
     return line((label, "$quiet"), (value, "$quiet" if quiet else "bold"), "  ", note)
 
 
-def _packed(rows: list[Row], width: int, height: int) -> list[Content]:
-    best = [row for row in sorted(rows, key=lambda row: row.rank) if row.value != NOTHING]
-    names = {row.label for row in best}
-    fields = [Field(row.rank, f"{row.label} {row.value}") for row in rows if row.label in names]
+def _packed(rows: list[Row], width: int, height: int, old: str) -> list[Content]:
+    left_out = IN_CHART_TITLES if width >= 70 else frozenset[str]()
+    known = [row for row in rows if row.value != NOTHING and row.label not in left_out]
+    fields = [Field(row.rank, f"{row.label} {row.value}") for row in known]
+    if old:
+        fields.insert(0, Field(-1, old, "bold $warning"))
     if height == 1:
         return [pack(fields, width)]
     half = (len(fields) + 1) // 2

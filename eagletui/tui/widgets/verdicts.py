@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.geometry import Size
 
 from eagletui.model.eta import eta
-from eagletui.tui.draw import Piece, fit, line, page
+from eagletui.tui.draw import Piece, fit, line, page, wrap
 from eagletui.tui.verdict import MARKS, Verdict, verdicts
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
@@ -33,14 +33,10 @@ def lines_of(found: tuple[Verdict, ...], width: int, *, most: int, rich: bool) -
         shown.append(headline(verdict, width, more))
         serious = verdict.level in ("fatal", "error", "warning")
         if index == 0 and serious:
-            for label, text in (("", verdict.evidence if rich else ""), ("→ ", verdict.advice)):
-                if text:
-                    shown.append(
-                        line(
-                            "  ",
-                            (fit(label + text, width - 2).rstrip(), "$quiet" if not label else ""),
-                        )
-                    )
+            if rich and verdict.evidence:
+                shown.append(line("  ", (fit(verdict.evidence, width - 2).rstrip(), "$quiet")))
+            advice = wrap(verdict.advice, width - 4)[:2] if verdict.advice else []
+            shown += [line("  → " if i == 0 else "    ", part) for i, part in enumerate(advice)]
     return shown
 
 
