@@ -254,8 +254,9 @@ async def test_close_leaves_nothing(host: SimulatedHost) -> None:
     async with await connect(host) as connection:
         lost = await connection.create_process("sleep 1000 & sleep 1000")
         await until(lambda: len(carriers(folder)) > 3)
-        await host.close()
+        await asyncio.wait_for(host.close(), 5)
         assert carriers(folder) == []
+        await asyncio.wait_for(connection.wait_closed(), 5)
         assert not exists(folder)
         assert lost is not None
 
