@@ -109,7 +109,7 @@ def nice_top(highest: float, least: float) -> float:
 
 
 def ticks(top: float, rows: int) -> list[float]:
-    """Values from 0 to `top` in equal steps, the ends always among them, about one in three rows."""
+    """Values from 0 to `top` in equal steps, both ends among them, about one in three rows."""
     count = max(1, min(5, rows // 3))
     return [top * number / count for number in range(count + 1)]
 
