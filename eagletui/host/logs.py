@@ -12,6 +12,7 @@ from eagletui.host import shell
 from eagletui.host.base import FileChunk, FilePosition, Host
 from eagletui.model.errors import HostError
 from eagletui.model.server import LogPlace
+from eagletui.model.text import visible_bytes
 
 _GLOB = re.compile(r"[*?\[]")
 _QUIET = 5.0
@@ -175,31 +176,36 @@ async def _stamped(
     position: FilePosition | None,
 ) -> AsyncIterator[FileChunk]:
     """Lines with times; what was read before the position is left out."""
-    after = position.inode if position else -1
+    after = position.inode if position else 0
     offset = position.offset if position else 0
-    rest = b""
-    seen = False
+    began = await _now(host)
+    said = rest = b""
     async for data in host.stream(argv):
         entries, rest = parse(rest + data)
+        said += b"".join(line for moment, line in entries if not moment)
         fresh = [entry for entry in entries if entry[0] > after]
         if not fresh:
             continue
-        seen = True
         text = b"".join(line for _, line in fresh)
         at = max(moment for moment, _ in fresh)
         start, offset = offset, offset + len(text)
-        yield FileChunk(start=start, data=text, position=FilePosition(inode=at, offset=offset))
-    said = rest.decode("utf-8", "replace")[:300]
+        position = FilePosition(inode=at, offset=offset)
+        yield FileChunk(start=start, data=text, position=position, live=at >= began)
+    words = visible_bytes((said + rest).strip(), 300)
     raise HostError(
-        f"`{argv[0] if argv[0] != '/bin/sh' else 'docker logs'}` ended"
-        + ("." if seen or not said else f": {said}"),
+        f"What shows the log ended: {words or argv[0]}",
         meaning="The unit or container may be gone, or may not be read by this account.",
         advice="Log in as its owner, or join the group systemd-journal or docker.",
     )
 
 
+async def _now(host: Host) -> int:
+    done = await host.run(["date", "+%s"])
+    return int(done.stdout) * 1_000_000 if done.stdout.strip().isdigit() else 0
+
+
 def journal_entries(data: bytes) -> tuple[list[Entry], bytes]:
-    """`journalctl -o export`: entries of FIELD=value or FIELD, length, bytes; an empty line ends one."""
+    """`journalctl -o export`: FIELD=value, or FIELD, length, bytes; an empty line ends an entry."""
     entries: list[Entry] = []
     at = start = 0
     moment, message = 0, b""
@@ -300,7 +306,7 @@ async def _tmux(
 
 
 def new_lines(before: list[bytes], now: list[bytes]) -> list[bytes]:
-    """The lines of `now` that come after those of `before`, which may have scrolled off its top."""
+    """The lines of `now` that follow those of `before`, which may have scrolled off its top."""
     if not before:
         return now
     # The longest end of `before` that `now` holds from some line on; usually all of it.

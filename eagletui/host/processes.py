@@ -191,7 +191,7 @@ def _without_helpers(servers: dict[int, RawServer]) -> dict[int, RawServer]:
 
 
 def _worker(pid: int, title: bytes) -> Worker:
-    text = title.decode("utf-8", "replace").strip()
+    text = (title.decode("utf-8", "replace").split() or [""])[0]
     return Worker(pid=pid, title=text, rank=" ".join(_RANK.findall(text)))
 
 
