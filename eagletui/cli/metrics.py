@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import click
+from msgspec.structs import replace
 
 from eagletui.cli.options import json_option
 from eagletui.cli.output import echo_json
 from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics, too_large
+from eagletui.engine.quantiles import milliseconds
 from eagletui.engine.rates import busy_span, over
 from eagletui.engine.scrapes import split_scrapes
 from eagletui.model.errors import EagletuiError, HostError, UsageError
@@ -52,8 +54,9 @@ def metrics(source: str, api_key_env: str | None, as_json: bool) -> None:
 
     Of several scrapes, each after a line `### unix-time`, the gauges are those of the last busy
     one, and rates are taken over the busy span: from the first to the last scrape between which
-    requests ran, those at which they began or ended left out. One scrape has no rates. FILE may
-    be compressed (gz, xz, bz2); - is standard input.
+    requests ran, those at which they began or ended left out. One scrape has no rates, and its
+    TTFT and ITL are those since the server started. FILE may be compressed (gz, xz, bz2); - is
+    standard input.
     """
     if source.startswith(("http://", "https://")):
         data = fetch(source, api_key_env)
@@ -187,7 +190,11 @@ def summarise(data: bytes, *, now: float) -> Summary:
         raise refused
     span = busy_span(readings) or readings[-1:]
     if len(span) < 2:
-        return Summary(readings[-1], over(readings[-1:]), len(readings))
+        last = readings[-1]
+        since_start = replace(
+            over((last,)), ttft_ms=milliseconds(last.ttft), itl_ms=milliseconds(last.itl)
+        )
+        return Summary(last, since_start, len(readings))
     return Summary(span[-1], over(span, histograms=readings), len(readings))
 
 
@@ -255,11 +262,14 @@ def lines(summary: Summary) -> list[str]:
             ("draft extend", rates.draft_extend_ms, "ms", rates.source),
             ("decode", rates.decode_ms, "ms", rates.source),
             ("accept length", rates.accept_length, "", "over the same time"),
-            ("TTFT p50", rates.ttft_ms.p50, "ms", ""),
-            ("TTFT p99", rates.ttft_ms.p99, "ms", ""),
-            ("ITL p50", rates.itl_ms.p50, "ms", ""),
-            ("ITL p99", rates.itl_ms.p99, "ms", ""),
         ]
+    note = "" if rates.seconds > 0.0 else "since the server started"
+    rows += [
+        ("TTFT p50", rates.ttft_ms.p50, "ms", note),
+        ("TTFT p99", rates.ttft_ms.p99, "ms", note),
+        ("ITL p50", rates.itl_ms.p50, "ms", note),
+        ("ITL p99", rates.itl_ms.p99, "ms", note),
+    ]
     found += [
         f"  {name:<15}{_figure(value):>9} {unit:<6}{note}".rstrip()
         for name, value, unit, note in rows

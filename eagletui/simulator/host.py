@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from types import TracebackType
 from eagletui.model.base import Data
 from eagletui.model.errors import UsageError
 from eagletui.simulator.folder import Folder
+from eagletui.simulator.outside import Up, UpServer
 from eagletui.simulator.processes import hold_lease
 from eagletui.simulator.releases import RELEASES, Release
 from eagletui.simulator.scenarios import SCENARIOS, Scenario, ServerPlan
@@ -90,7 +92,7 @@ class SimulatedHost:
         self.servers: tuple[RunningServer, ...] = ()
         self._usual = usual_ports
         self._folder: Folder | None = None
-        self._keeper: asyncio.subprocess.Process | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
         self._ssh: SshServer | None = None
         self._lease: int | None = None
         self._processes: list[asyncio.subprocess.Process] = []
@@ -130,18 +132,30 @@ class SimulatedHost:
         """An ssh config file in which the host goes by `name`; nothing has to be asked."""
         return self.folder / "ssh" / "config"
 
+    def up(self) -> Up:
+        """All of this as plain data."""
+        return Up(
+            name=self.name,
+            host=self.host,
+            port=self.port,
+            user=self.user,
+            ssh_config=str(self.ssh_config),
+            client_key=str(self.client_key),
+            known_hosts=str(self.known_hosts),
+            folder=str(self.folder),
+            servers=tuple(
+                UpServer(model=s.plan.model, pid=s.pid, port=s.port, log=s.log)
+                for s in self.servers
+            ),
+        )
+
     # --- life ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Bring up the host and start its servers."""
         ports = self._choose_ports()
         folder = self._folder = await asyncio.to_thread(_new_folder)
-        self._keeper = await asyncio.create_subprocess_exec(
-            *folder.keeper_command(),
-            stdin=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            cwd="/",
-        )
+        self._keeper = _start_keeper(folder)
         try:
             self._lease = hold_lease(folder.root)
             await asyncio.to_thread(folder.fill, self.scenario, self.release, self.speed, ports)
@@ -168,7 +182,7 @@ class SimulatedHost:
             keeper, self._keeper = self._keeper, None
             assert keeper.stdin is not None
             keeper.stdin.close()
-            await keeper.wait()
+            await asyncio.to_thread(keeper.wait)
         for process in self._processes:
             await process.wait()
         self._processes.clear()
@@ -195,7 +209,7 @@ class SimulatedHost:
     async def _launch(self, plan: ServerPlan, port: int) -> RunningServer:
         folder = self._folder
         assert folder is not None
-        arguments = plan.arguments()
+        arguments = plan.arguments(self.release)
         arguments[arguments.index("--port") + 1] = str(port)
         log = folder.home / plan.log
         with log.open("ab") as output:
@@ -219,12 +233,19 @@ class SimulatedHost:
         """Tell the keeper of a process group."""
         keeper = self._keeper
         if keeper is not None and keeper.stdin is not None:
-            with contextlib.suppress(OSError, RuntimeError):
+            with contextlib.suppress(OSError, ValueError):
                 keeper.stdin.write(f"{'+' if came else '-'}{group}\n".encode())
+                keeper.stdin.flush()
 
 
 def _new_folder() -> Folder:
     return Folder(Path(tempfile.mkdtemp(prefix="eagletui-")).resolve())
+
+
+def _start_keeper(folder: Folder) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        folder.keeper_command(), stdin=subprocess.PIPE, start_new_session=True, cwd="/"
+    )
 
 
 def _free_port(usual: int, *, taken: set[int]) -> int:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from eagletui.model.base import Data
 from eagletui.simulator.model import Machine, NcclEffect
+from eagletui.simulator.releases import Release
 from eagletui.simulator.traffic import LIVELY, Span, Traffic
 
 Fate = Literal["", "stalls", "out of memory", "deadlocks"]
@@ -77,6 +78,9 @@ class ServerPlan(Data, frozen=True):
     steps: int = 0
     environment: dict[str, str] = {}
     flags: tuple[str, ...] = ()
+    adaptive: bool = False
+    max_bs: int | None = None
+    """The largest batch with a graph; None leaves it to the release."""
     metrics: bool = True
     traffic: Traffic = LIVELY
     fate: Fate = ""
@@ -84,8 +88,8 @@ class ServerPlan(Data, frozen=True):
     """`stalls`: part of the shards; `deadlocks`: seconds after ready."""
     seed: int = 7
 
-    def arguments(self) -> list[str]:
-        """The flags of `sglang.launch_server`."""
+    def arguments(self, release: Release) -> list[str]:
+        """The flags of `sglang.launch_server`, as this release calls them."""
         flags = ["--model-path", self.model, "--host", "127.0.0.1", "--port", str(self.port)]
         if len(self.gpus) > 1:
             flags += ["--tp-size", str(len(self.gpus))]
@@ -94,6 +98,11 @@ class ServerPlan(Data, frozen=True):
             flags += ["--speculative-draft-model-path", self.draft_model]
             flags += ["--speculative-num-steps", str(self.steps), "--speculative-eagle-topk", "1"]
             flags += ["--speculative-num-draft-tokens", str(self.steps + 1)]
+            if self.adaptive and release.since(0, 5, 11):
+                flags.append("--speculative-adaptive")
+        if self.max_bs is not None:
+            flag = "--cuda-graph-max-bs" + ("-decode" if release.since(0, 5, 14) else "")
+            flags += [flag, str(self.max_bs)]
         if self.metrics:
             flags.append("--enable-metrics")
         return [*flags, *self.flags]
@@ -234,10 +243,8 @@ _DENSE = ServerPlan(
     gpus=(0,),
     steps=3,
     environment={"SGLANG_ENABLE_METRICS_DEVICE_TIMER": "1", "CUDA_VISIBLE_DEVICES": "0"},
-    flags=(
-        *("--attention-backend", "triton", "--mem-fraction-static", "0.6"),
-        *("--cuda-graph-max-bs-decode", "8"),
-    ),
+    max_bs=8,
+    flags=("--attention-backend", "triton", "--mem-fraction-static", "0.6"),
 )
 _QUICK = replace(_DENSE_LOADING, weights=40.0, verify=40.0, draft=20.0, extend=10.0)
 
@@ -333,7 +340,7 @@ SCENARIOS: dict[str, Scenario] = {
             "--speculative-adaptive changes k with the load",
             steps=5,
             loading=_QUICK,
-            flags=(*_DENSE.flags, "--speculative-adaptive"),
+            adaptive=True,
         ),
         Scenario(
             name="none",
@@ -359,6 +366,7 @@ SCENARIOS: dict[str, Scenario] = {
                     loading=replace(_QUICK, weights=4.0, weights_gb=0.1, kv_gb=0.01, imports=10.0),
                     log="logs/tiny.log",
                     environment={"SGLANG_USE_CPU_ENGINE": "1"},
+                    max_bs=None,
                     flags=("--device", "cpu", "--attention-backend", "torch_native"),
                     traffic=Traffic(
                         spans=(Span(40.0, 1), Span(15.0, 0), Span(30.0, 3)), output=(60, 200)

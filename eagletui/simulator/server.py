@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from eagletui.simulator.families import Source
 from eagletui.simulator.flags import Flags, parse_flags
+from eagletui.simulator.gpuload import Activity, GpuLoad
 from eagletui.simulator.loading import Crash, Line, Loader, Memory, Raw, Stall, Wait, Workers
 from eagletui.simulator.processes import fork_worker, live_on_lease
 from eagletui.simulator.releases import RELEASES, Release, access, prefill_line, record
@@ -30,7 +31,6 @@ FOLDER = "EAGLETUI_SIMULATOR"
 """The environment variable that names the simulated host's folder."""
 SETTINGS = "simulation.json"
 _TICK = 0.04
-_GPU_EVERY = 0.5
 _DRAIN_EVERY = 5.0
 
 
@@ -67,7 +67,6 @@ class Server:
         self.plan = settings.plan(self.flags)
         self.speed = settings.speed
         gpu = settings.scenario.gpu
-        self.gpu = gpu
         self.loader = Loader(
             self.plan,
             self.flags,
@@ -91,8 +90,7 @@ class Server:
         self.workers: dict[int, str] = {}
         self._busy = 0.0
         self._memory = 0.3
-        self._gpu_told = 0.0
-        self._active: tuple[float, float] = (time.time(), 0.0)
+        self._gpus = GpuLoad(settings.folder / "load", gpu, self.plan.gpus)
         self._ended: asyncio.Future[int] | None = None
 
     # --- writing -------------------------------------------------------------------------------
@@ -117,7 +115,10 @@ class Server:
         self._ended = loop.create_future()
         loop.add_signal_handler(signal.SIGQUIT, self._quit)
         loop.add_signal_handler(signal.SIGINT, self._quit)
-        tasks = [asyncio.create_task(self._tell_gpus()), asyncio.create_task(self._live())]
+        tasks = [
+            asyncio.create_task(self._gpus.tell(self._gpu_activity)),
+            asyncio.create_task(self._live()),
+        ]
         for task in tasks:
             task.add_done_callback(self._failed)
         try:
@@ -273,39 +274,15 @@ class Server:
             startup=startup,
         )
 
-    # --- GPUs ----------------------------------------------------------------------------------
-
-    async def _tell_gpus(self) -> None:
-        """Leave what our GPUs do where the stand-in nvidia-smi finds it."""
-        folder = self.settings.folder / "load"
-        folder.mkdir(exist_ok=True)
-        target = folder / f"{os.getpid()}.json"
-        while self.gpu is not None:
-            busy, power = self._gpu_state()
-            state = {
-                "pid": os.getpid(),
-                "workers": [pid for pid, name in self.workers.items() if name != "detokenizer"],
-                "gpus": list(self.plan.gpus),
-                "utilization": round(100 * busy),
-                "power": round(self.gpu.idle_power + power * self.gpu.power_limit, 2),
-                "memory": round(self._memory * 1024),
-            }
-            fresh = target.with_suffix(".new")
-            fresh.write_text(json.dumps(state))
-            fresh.replace(target)
-            await self.sleep(_GPU_EVERY)
-
-    def _gpu_state(self) -> tuple[float, float]:
-        """Utilisation and the part of the power limit drawn above idle."""
-        if not self.ready:
-            return self._busy, self._busy * 0.4
-        if self.serving.frozen:
-            return 1.0, 0.04
-        now, (then, active) = time.time(), self._active
-        if now - then >= _GPU_EVERY:
-            self._active = (now, self.serving.active)
-            self._busy = min(1.0, max(0.0, (self.serving.active - active) / (now - then)))
-        return self._busy, self._busy * 0.45
+    def _gpu_activity(self) -> Activity:
+        schedulers = [pid for pid, name in self.workers.items() if name != "detokenizer"]
+        return Activity(
+            pids=tuple(schedulers),
+            memory_gb=self._memory,
+            busy=None if self.ready else self._busy,
+            active_seconds=self.serving.active,
+            hung=self.serving.frozen,
+        )
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -377,7 +354,4 @@ def main() -> NoReturn:
     if not folder:
         sys.exit("This sglang is a stand-in and runs only inside an eagletui simulated host.")
     server = Server(Settings(Path(folder)), sys.argv[1:], os.environ)
-    status = asyncio.run(server.run())
-    with contextlib.suppress(OSError):
-        (Path(folder) / "load" / f"{os.getpid()}.json").unlink()
-    os._exit(status)
+    os._exit(asyncio.run(server.run()))

@@ -1,0 +1,52 @@
+"""Whether the draft is of any use, judged from decode lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eagletui.engine.diagnosis import diagnosis
+from eagletui.model.diagnosis import Diagnosis
+
+USELESS_BELOW = 1.05
+STEPS_NEEDED = 400
+LINES_NEEDED = 10
+DEFAULT_INTERVAL = 40
+
+
+class AcceptanceWatch:
+    """Looks for an accept length that stays at 1 (sglang#24795, SpecForge#310).
+
+    Args:
+        interval: steps between two decode lines (`--decode-log-interval`).
+    """
+
+    def __init__(self, interval: int = DEFAULT_INTERVAL) -> None:
+        self.needed = max(LINES_NEEDED, -(-STEPS_NEEDED // max(1, interval)))
+        self._streak = 0
+        self._interval = interval
+
+    def add(self, accept_lengths: Sequence[float]) -> int | None:
+        """Take in values in order; the index of the one that completes the proof, or None."""
+        if not accept_lengths:
+            return None
+        if self._streak == 0 and min(accept_lengths) >= USELESS_BELOW:
+            return None
+        for index, value in enumerate(accept_lengths):
+            self._streak = self._streak + 1 if value < USELESS_BELOW else 0
+            if self._streak == self.needed:
+                return index
+        return None
+
+    def verdict(self, evidence: str, line: int | None) -> Diagnosis:
+        """The words for it."""
+        return diagnosis(
+            "accept-length-one",
+            "warning",
+            f"The draft is useless: accept length stays near 1 over {self.needed * self._interval} "
+            "steps",
+            line=line,
+            evidence=evidence,
+            advice="Every draft is thrown away, so speculation only costs. Check that the draft "
+            "was made for this target and this release (an update of SGLang can break it), or "
+            "switch speculation off.",
+        )
