@@ -161,6 +161,12 @@ def keys_of(action: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key_name(key) for key in text.split(",") if key.strip()) if text != "," else (",",)
 
 
+def first_key(name: str, changed: Mapping[str, str]) -> str:
+    """The first key of the action of this id, as a person reads it."""
+    keys = keys_of(BY_ID[name], changed)
+    return key_shown(keys[0]) if keys else name
+
+
 def name_of(action: Action, facts: frozenset[str]) -> str:
     """The action's name as things are now."""
     fact, name = RENAMED.get(action.id, ("", ""))
