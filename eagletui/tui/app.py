@@ -108,6 +108,9 @@ class EagleApp(App[None]):
             self.register_theme(theme)
         for problem in found.problems:
             self.notify(str(problem), title="A theme is left out", severity="warning")
+        chosen = self.settings.host(self._target).accent
+        if chosen and self.accent is None:
+            self.notify(f'"{chosen}" is not a colour.', title="accent", severity="warning")
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
             return

@@ -375,6 +375,13 @@ async def test_a_host_has_its_accent_and_may_be_read_only() -> None:
         assert "read-only" in header.render().plain  # type: ignore[union-attr]
 
 
+async def test_an_accent_that_is_no_colour_is_said() -> None:
+    app = make_app((), Settings(hosts={"gpu1": HostSettings(accent="rouge")}))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert [n.message for n in app._notifications] == ['"rouge" is not a colour.']
+
+
 async def test_panels_that_say_the_same_are_not_painted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

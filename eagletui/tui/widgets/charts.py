@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
 
 
 class ChartSpec(NamedTuple):
-    """One chart. `floor` is the least upper end of its axis."""
+    """One chart. `floor` is the lower end of its axis."""
 
     key: str
     title: str
@@ -40,7 +40,7 @@ ACCEPT = ChartSpec(
     "accept",
     "tokens/step",
     (Drawn("accept_length", "accept length", "main"), Drawn("num_steps", "k", "step")),
-    floor=2.0,
+    floor=1.0,
 )
 VERIFY = ChartSpec(
     "verify",
@@ -52,12 +52,9 @@ VERIFY = ChartSpec(
         Drawn("draft_ms", "draft", "stack", "ms"),
         Drawn("draft_extend_ms", "draft extend", "stack", "ms"),
     ),
-    floor=1.0,
 )
-STEP = ChartSpec(
-    "verify", "step", "step", "ms", (Drawn("step_ms", "step", "main", "ms"),), floor=1.0
-)
-SPEED = ChartSpec("speed", "tok/s", "tok/s", "", (Drawn("tok_s", "tok/s", "main"),), floor=10.0)
+STEP = ChartSpec("verify", "step", "step", "ms", (Drawn("step_ms", "step", "main", "ms"),))
+SPEED = ChartSpec("speed", "tok/s", "tok/s", "", (Drawn("tok_s", "tok/s", "main"),))
 
 
 def source_of(server: ServerState) -> StepSource:
