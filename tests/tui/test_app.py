@@ -312,7 +312,7 @@ async def test_the_palette_offers_only_what_is_possible() -> None:
 
 
 async def test_interrupt_says_how_to_leave_and_leaves_on_the_second() -> None:
-    app = make_app(SCENES["serving"]())
+    app = make_app(SCENES["serving"](), monotonic=Clock())
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await pilot.press("ctrl+c")
@@ -329,7 +329,7 @@ async def test_a_flood_of_batches_is_drawn_at_most_ten_times_a_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    app = make_app(SCENES["serving"](), clock=clock)
+    app = make_app(SCENES["serving"](), clock=clock, monotonic=clock)
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         drawn: list[float] = []
