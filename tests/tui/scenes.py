@@ -494,14 +494,6 @@ def idle() -> Events:
 
 def crashed() -> Events:
     """Out of memory while capturing graphs."""
-    events = [
-        event
-        for event in draft_weights()
-        if not (
-            isinstance(event, (ev.PhaseBegan, ev.PhaseMoved, ev.PhaseEnded))
-            and event.role == "draft"
-        )
-    ]
     found_out = Diagnosis(
         code="out-of-memory-graphs",
         severity="fatal",
@@ -511,7 +503,8 @@ def crashed() -> Events:
         advice="Lower --mem-fraction-static (now 0.85) or --cuda-graph-max-bs, then start again.",
     )
     return [
-        *events,
+        *draft_weights(),
+        *ended("weights", "draft", NOW - 42, 15.1),
         ev.PhaseBegan(
             at=NOW - 20, server=KEY, name="graphs", role="draft", stamp=NOW - 40, total=36
         ),
