@@ -80,6 +80,7 @@ class Terminal:
             text = self.text()
             if true(text):
                 return text
+            assert ENDED not in text, f"it ended before {what}\n{text}"
             assert time.monotonic() < end, f"not within {limit} s: {what}\n{text}"
             time.sleep(0.1)
 

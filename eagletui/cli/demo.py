@@ -78,11 +78,11 @@ def _show(scenario: str, speed: float, release: str | None, theme: str | None) -
 
     process: list[HostProcess] = []
 
-    async def before() -> tuple[str | None, tuple[str, ...]]:
+    async def before() -> tuple[str | None, ScreenOptions]:
         host = HostProcess(scenario, speed=speed, release=release)
         process.append(host)
         up = await host.ready()
-        return up.name, (up.ssh_config,)
+        return up.name, ScreenOptions(ssh_config=(up.ssh_config,), under=up.folder)
 
     try:
         open_screen(None, ScreenOptions(theme=theme), before=before, name=f"demo: {scenario}")

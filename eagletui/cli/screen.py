@@ -31,13 +31,14 @@ class ScreenOptions(Data, frozen=True):
     interval: float | None = None
     theme: str | None = None
     read_only: bool = False
+    under: str = ""
 
 
 def open_screen(
     target: str | None,
     options: ScreenOptions,
     *,
-    before: Callable[[], Awaitable[tuple[str | None, tuple[str, ...]]]] | None = None,
+    before: Callable[[], Awaitable[tuple[str | None, ScreenOptions]]] | None = None,
     name: str = "",
 ) -> None:
     """Open the screen and stay until the person leaves.
@@ -45,8 +46,8 @@ def open_screen(
     Args:
         target: the host; None is this machine.
         options: from the command line, over what `config.toml` says.
-        before: runs after the first paint and gives the target and ssh configurations to use in
-            place of these (a simulated host is started so).
+        before: runs after the first paint and gives the target and options to use in place of
+            these (a simulated host is started so).
         name: what the header calls the host where that is not the target.
 
     Raises:
@@ -62,16 +63,17 @@ def open_screen(
     async def make(asker: Asker) -> Monitor:
         # asyncssh and aiohttp take half a second to import: not on the loop that paints.
         connect = await asyncio.to_thread(importlib.import_module, CONNECT)
-        where, ssh_config = await before() if before is not None else (target, options.ssh_config)
+        where, chosen = await before() if before is not None else (target, options)
         wanted = connect.wanted_from(
-            log=options.log,
-            metrics=options.metrics,
-            pid=options.pid,
-            api_key_env=options.api_key_env,
+            log=chosen.log,
+            metrics=chosen.metrics,
+            pid=chosen.pid,
+            api_key_env=chosen.api_key_env,
             interval=interval,
+            under=chosen.under,
         )
         monitor: Monitor = connect.make_monitor(
-            where, wanted=wanted, asker=asker, ssh_config=ssh_config
+            where, wanted=wanted, asker=asker, ssh_config=chosen.ssh_config
         )
         return monitor
 

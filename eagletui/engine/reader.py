@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eagletui.engine.acceptance import DEFAULT_INTERVAL, AcceptanceWatch
+from eagletui.engine.failures import Failures
 from eagletui.engine.launch import PHASE_STARTS, READY, Launch, Moment
 from eagletui.engine.logline import (
     Record,
@@ -18,7 +19,6 @@ from eagletui.engine.logline import (
 )
 from eagletui.engine.releases import Range, Version, infer_releases
 from eagletui.engine.splitter import Line, Splitter
-from eagletui.engine.failures import Failures
 from eagletui.model import events as ev
 from eagletui.model.events import Event
 from eagletui.model.speculative import accept_rate

@@ -61,6 +61,9 @@ def eta(server: ServerState, now: float) -> Eta:
     if left is None:
         return Eta(None, None, learned)
     rest = sum(typical(server, rung) for rung in pending)
+    if not running and pending and current is not None and current.moved_at is not None:
+        # Between two phases the time that passes is taken from the next one.
+        rest -= min(typical(server, pending[0]), max(0.0, now - current.moved_at))
     return Eta(left + rest, left if running else None, learned)
 
 

@@ -61,16 +61,17 @@ class Discovery:
             The servers, and in words what was looked at.
         """
         found = await find_servers(host, clock_offset=facts.clock_offset)
+        servers = [raw for raw in found.servers if raw.cwd.startswith(self._wanted.under)]
         if self._looks % GPUS_OF_PROCESSES_EVERY == 0:
             with contextlib.suppress(HostError):
                 self._gpus = await gpu_processes(host)
         self._looks += 1
-        commands = {raw.pid: read_command(raw) for raw in found.servers}
+        commands = {raw.pid: read_command(raw) for raw in servers}
         self._places = assign_places(
-            [(raw.pid, commands[raw.pid].port) for raw in found.servers], self._places
+            [(raw.pid, commands[raw.pid].port) for raw in servers], self._places
         )
         targets = []
-        for raw in found.servers:
+        for raw in servers:
             command = commands[raw.pid]
             process = describe(
                 raw,

@@ -142,8 +142,8 @@ KIMI = Machine(
     extend=0.29,
     host=3.66,
     host_plain=0.91,
-    prefill=90.0,
-    prefill_per_token=0.22,
+    prefill=60.0,
+    prefill_per_token=0.12,
     nccl=(
         NcclEffect(name="NCCL_PROTO", value="LL", verify=0.82, decode=0.98),
         NcclEffect(name="NCCL_ALGO", value="RING", verify=0.94, decode=0.995),

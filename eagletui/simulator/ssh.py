@@ -34,6 +34,7 @@ class SshServer:
         self._environment = dict(environment)
         self._note = note
         self._acceptor: asyncssh.SSHAcceptor | None = None
+        self._connections: set[asyncssh.SSHServerConnection] = set()
 
     async def start(self, host: str, user: str, folder: Path) -> int:
         """Make the keys, listen on a free port and say which."""
@@ -45,7 +46,16 @@ class SshServer:
         private.touch(mode=0o600)
         private.write_bytes(client_key.export_private_key("openssh"))
 
+        connections = self._connections
+
         class Gate(asyncssh.SSHServer):
+            def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+                self._connection = conn
+                connections.add(conn)
+
+            def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+                connections.discard(self._connection)
+
             def begin_auth(self, username: str) -> bool:  # noqa: ARG002
                 return True
 
@@ -82,9 +92,14 @@ class SshServer:
 
     async def close(self) -> None:
         """Stop listening and drop every connection."""
-        if self._acceptor is not None:
-            self._acceptor.close()
-            await self._acceptor.wait_closed()
+        if self._acceptor is None:
+            return
+        self._acceptor.close()
+        for connection in tuple(self._connections):
+            connection.abort()
+        # From Python 3.12 this waits for connections, too.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._acceptor.wait_closed(), _GRACE)
 
     async def _run(self, session: asyncssh.SSHServerProcess[bytes]) -> None:
         """One command, as sshd runs it: `$SHELL -c COMMAND`, pipes closed with the channel."""

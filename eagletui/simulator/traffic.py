@@ -52,10 +52,11 @@ LIVELY = Traffic(
     spans=(
         Span(40.0, 1),
         Span(25.0, 4),
-        Span(12.0, 0),
+        Span(26.0, 0),
         Span(35.0, 1),
         Span(30.0, 8),
         Span(20.0, 2),
-        Span(8.0, 0),
-    )
+        Span(22.0, 0),
+    ),
+    output=(200, 700),
 )

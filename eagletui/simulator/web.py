@@ -21,6 +21,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _OPEN = ("/health", "/metrics", "/ready")
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
 _REASONS |= {503: "Service Unavailable"}
+_HEALTH_TIMEOUT = 20
+_UNHEALTHY = (
+    "Health check failed. Server couldn't get a response from detokenizer for last "
+    "{seconds} seconds."
+)
+_DEPRECATED = (
+    "Endpoint '/get_{name}' is deprecated and will be removed in a future version. "
+    "Please use '/{name}' instead."
+)
 METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 
 
@@ -100,21 +109,36 @@ class Pages:
         self.serving = server.serving
 
     async def health(self, _: web.Request) -> web.Response:
-        """503 until ready and while draining; hangs with a hung scheduler, as the real one."""
-        server = self.server
-        if not server.ready or self.serving.draining:
+        """503 until ready and while draining; else one token is asked for, which takes a second.
+
+        Up to 0.4.6 it answers at once. With a hung scheduler it waits 20 s in vain.
+        """
+        server, serving = self.server, self.serving
+        if not server.ready or serving.draining:
             return web.Response(status=503)
-        if self.serving.frozen:
-            await server.sleep(20.0)
-            return web.Response(status=503)
-        return web.Response(status=200)
+        if not server.release.since(0, 4, 10):
+            return web.Response(status=200)
+        probe = serving.submit(1, 1)
+        for _second in range(_HEALTH_TIMEOUT):
+            await server.sleep(1.0)
+            if probe.finished is not None:
+                return web.Response(status=200)
+        server.say(_UNHEALTHY.format(seconds=_HEALTH_TIMEOUT), rank="")
+        return web.Response(status=503)
 
     async def ready(self, _: web.Request) -> web.Response:
         """200 or 503 at once."""
         return web.Response(status=200 if self.server.ready else 503)
 
-    async def model_info(self, _: web.Request) -> web.Response:
+    def _warn(self, request: web.Request) -> None:
+        """Later releases regret their old paths in the log."""
+        name = request.path.removeprefix("/get_")
+        if name != request.path and self.server.release.since(0, 5, 6):
+            self.server.say(_DEPRECATED.format(name=name), rank="")
+
+    async def model_info(self, request: web.Request) -> web.Response:
         """What is served."""
+        self._warn(request)
         model = self.server.flags.model_path
         return _json(
             {
@@ -130,8 +154,9 @@ class Pages:
             }
         )
 
-    async def server_info(self, _: web.Request) -> web.Response:
+    async def server_info(self, request: web.Request) -> web.Response:
         """Resolved arguments, scheduler facts and the internal state."""
+        self._warn(request)
         server, serving = self.server, self.serving
         gauges = serving.counters.gauges
         args = server.flags.as_server_args()

@@ -94,6 +94,12 @@ def test_server_info_of_two_releases() -> None:
     )
 
 
+def test_server_info_of_a_tree() -> None:
+    info = informed(unpacked("nextn_tree_server_info.json"))
+    assert info.speculative.short == "EAGLE k=4 topk=2 draft=8"
+    assert info.average_accept_length == pytest.approx(2.1657, abs=1e-4)
+
+
 def test_server_info_is_masked_and_knows_the_key_and_adaptive() -> None:
     info = informed(
         json.dumps(

@@ -53,6 +53,14 @@ def test_never_sums_tensor_ranks_but_sums_streaming() -> None:
     assert (reading.num_steps, reading.num_draft_tokens) == (None, None)
 
 
+def test_reads_a_tree_of_0_5_23() -> None:
+    reading = MetricsReader().read(unpacked("nextn_tree_after_metrics.txt"), at=1.0)
+    assert (reading.num_steps, reading.num_draft_tokens) == (4, 8)
+    assert reading.accept_length is not None
+    assert 1.0 <= reading.accept_length <= 5.0
+    assert reading.passes_total is not None
+
+
 def test_sums_dp_ranks_and_weighs_accept_length_by_running_requests() -> None:
     rows = []
     for dp, (running, length, usage) in enumerate([(3, 2.0, 0.2), (1, 3.0, 0.9)]):

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from eagletui.engine.verdicts import FIRST_STALL, RULES, Watch, live_verdicts, stall_limit
+from eagletui.engine.conditions import FIRST_STALL, stall_limit
+from eagletui.engine.verdicts import RULES, Watch, live_verdicts
 from eagletui.engine.watch import Finding
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.events import LinkChanged, ScrapeFailed
@@ -125,7 +126,7 @@ def test_stalled_never_sooner_than_it_ever_took() -> None:
     known = loading(experience={"weights/target": PhaseExperience(typical=200.0, longest=300.0)})
     when, diagnosis = over_time(lambda _: known, 0, 400)["stalled"]
     assert when == 306.0
-    assert diagnosis.title == "Stalled in target weights: longer than it ever took."
+    assert diagnosis.title == "Stalled in target weights: nothing moves for longer than it may."
     assert diagnosis.evidence.startswith("nothing moved for 306 s at 163/163; the longest launch")
     assert "waiting for TP1" in diagnosis.evidence
 
@@ -139,6 +140,21 @@ def test_stalled_is_generous_without_experience() -> None:
     assert codes(judge(watch, loading(), limit + 7)) == ["stalled"]
     moved = replace(loading().ladder[0], moved_at=limit + 8)
     assert codes(judge(watch, replace(loading(), ladder=(moved,)), limit + 8)) == []
+
+
+def test_silence_between_two_phases_is_judged_generously() -> None:
+    done = Rung(name="arguments", status="done", moved_at=0.0)
+    server = make(
+        ready=False,
+        ladder=(done, Rung(name="distributed init")),
+        experience={"arguments": PhaseExperience(typical=1.0, longest=1.0)},
+    )
+    when, diagnosis = over_time(lambda _: server, 0, 700)["stalled"]
+    assert when == FIRST_STALL["arguments"] + 6.0
+    assert (
+        diagnosis.title
+        == "Stalled in what follows arguments: nothing moves for longer than it may."
+    )
 
 
 def test_a_short_phase_may_still_rest_a_minute() -> None:

@@ -20,15 +20,16 @@ import pytest
 
 from eagletui.monitor.api import Wanted
 from tests.live.server import LabServer, why_not
-from tests.live.ssh import ALIAS, Sshd, sshd_program
+from tests.live.ssh import ALIAS
 from tests.live.watcher import Watcher
+from tests.sshd import MISSING, SSHD, Sshd, start_sshd
 
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test here as live; skip them all where the lab is not installed."""
-    reason = why_not() or ("" if sshd_program() else "no sshd: apt-get install openssh-server")
+    reason = why_not() or ("" if SSHD else MISSING)
     for item in items:
         if HERE in Path(item.path).parents:
             item.add_marker(pytest.mark.live)
@@ -39,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     """A real OpenSSH server on this machine."""
-    server = Sshd(tmp_path_factory.mktemp("ssh"))
+    server = start_sshd(tmp_path_factory.mktemp("ssh"), name=ALIAS)
     yield server
     server.stop()
 

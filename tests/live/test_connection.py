@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from eagletui.model import events as ev
 from tests.live.server import LabServer, processes, wait_until
-from tests.live.ssh import Sshd
+from tests.live.ssh import drop, sessions
 from tests.live.watcher import Watcher
+from tests.sshd import Sshd
 
 
 def followed(watcher: Watcher) -> bytes:
@@ -27,8 +28,8 @@ def test_nothing_is_lost_or_doubled_over_a_drop(
     with ThreadPoolExecutor(1) as pool:
         load = pool.submit(eagle.load, 6, 160)
         watcher.wait("lines come", lambda: bool(watcher.of(ev.DecodeSample, begin)))
-        before = set(sshd.sessions())
-        assert sshd.drop()
+        before = set(sessions(sshd))
+        assert drop(sshd)
         load.result()
     watcher.wait(
         "the connection comes back",

@@ -13,8 +13,9 @@ from eagletui.model import events as ev
 from eagletui.monitor.api import Wanted
 from tests.live.conftest import Command
 from tests.live.server import LabServer
-from tests.live.ssh import ALIAS, Sshd
+from tests.live.ssh import ALIAS
 from tests.live.watcher import Watcher
+from tests.sshd import Sshd
 
 
 def test_a_bad_flag_is_named(folder: Path, eagletui: Command) -> None:

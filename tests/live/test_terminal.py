@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.live.server import RELEASE, LabServer
-from tests.live.ssh import ALIAS, Sshd
+from tests.live.ssh import ALIAS
+from tests.sshd import Sshd
 from tests.terminal import ENDED, Terminal, tmux_program
 
 pytestmark = pytest.mark.skipif(tmux_program() is None, reason="no tmux: apt-get install tmux")

@@ -85,6 +85,13 @@ def test_before_and_after() -> None:
     assert (pending.remaining, pending.phase_remaining) == (FIRST_GUESS["arguments"], None)
 
 
+def test_time_between_two_phases_counts() -> None:
+    waiting = server(DONE, Rung(name="distributed init"), GRAPHS, READY)
+    whole = FIRST_GUESS["distributed init"] + FIRST_GUESS["graphs"]
+    assert eta(waiting, 14.0 + ZONE) == (pytest.approx(whole - 4.0), None, False)
+    assert eta(waiting, 99.0 + ZONE).remaining == FIRST_GUESS["graphs"]
+
+
 def test_every_phase_has_a_guess() -> None:
     for name in ("arguments", "distributed init", "kv cache", "prefill graphs", "graphs"):
         assert FIRST_GUESS[name] > 0.0

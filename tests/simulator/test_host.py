@@ -196,6 +196,8 @@ async def test_it_loads_then_serves(host: SimulatedHost) -> None:
         async with http.post("/generate", json={}) as answer:
             assert answer.status == 400
         assert b'"GET /metrics HTTP/1.1" 200 OK' in log(host)
+        regret = b"Endpoint '/get_server_info' is deprecated and will be removed in a future "
+        assert regret + b"version. Please use '/server_info' instead.\n" in log(host)
 
         rows: list[list[str]] = []
         while not rows or float(rows[0][2]) <= 50:
@@ -252,8 +254,9 @@ async def test_close_leaves_nothing(host: SimulatedHost) -> None:
     async with await connect(host) as connection:
         lost = await connection.create_process("sleep 1000 & sleep 1000")
         await until(lambda: len(carriers(folder)) > 3)
-        await host.close()
+        await asyncio.wait_for(host.close(), 5)
         assert carriers(folder) == []
+        await asyncio.wait_for(connection.wait_closed(), 5)
         assert not exists(folder)
         assert lost is not None
 

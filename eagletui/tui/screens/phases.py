@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from eagletui.model.text import visible_bytes
 from eagletui.tui.draw import fit, line
 from eagletui.tui.landmarks import landmark_of
 from eagletui.tui.widgets.log_view import LogStore
@@ -36,7 +37,7 @@ async def landmarks_in(store: LogStore) -> list[Found]:
     for number in range(store.first, store.end):
         if number % CHUNK == 0:
             await asyncio.sleep(0)
-        text = store.line(number)
+        text = visible_bytes(store.line(number))
         title = landmark_of(text)
         if title is not None:
             found.append(Found(number, title, _STAMP.sub("", text)))
