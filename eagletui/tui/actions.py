@@ -47,7 +47,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.help", "question_mark,f1", "Help", "Show the keys of this screen.", "Program", EVERYWHERE, "app.help", (), 0),
     Action("app.quit", "q,ctrl+q", "Quit", "Leave. The server and the host are not touched.", "Program", EVERYWHERE, "app.quit", (), 90),
     Action("app.interrupt", "ctrl+c", "Interrupt", "Copy the selected text; pressed twice with nothing selected: quit.", "Program", EVERYWHERE, "app.interrupt"),
-    Action("app.back", "escape", "Back", "Close this, or go back to the whole picture.", "Program", EVERYWHERE, "back", ("back",), 80),
+    Action("app.back", "escape", "Back", "Close this, or go back to the whole picture.", "Program", EVERYWHERE, "back", ("back",), 35),
     Action("app.palette", "ctrl+p,colon", "Commands", "Find any action by its name.", "Program", EVERYWHERE, "app.command_palette", (), 70),
     Action("app.legend", "f2", "Meanings", "What each number means and where it comes from.", "Program", EVERYWHERE, "app.legend"),
     Action("app.theme", "", "Theme", "Choose another theme; set `theme` in config.toml to keep it.", "Program", EVERYWHERE, "app.change_theme"),
@@ -159,6 +159,12 @@ def keys_of(action: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of an action after the person's changes."""
     text = changed.get(action.id, action.keys)
     return tuple(key_name(key) for key in text.split(",") if key.strip()) if text != "," else (",",)
+
+
+def first_key(name: str, changed: Mapping[str, str]) -> str:
+    """The first key of the action of this id, as a person reads it."""
+    keys = keys_of(BY_ID[name], changed)
+    return key_shown(keys[0]) if keys else name
 
 
 def name_of(action: Action, facts: frozenset[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
@@ -25,12 +26,14 @@ from eagletui.tui.palette import ActionCommands
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.connecting import ConnectingScreen
 from eagletui.tui.screens.main import MainScreen
-from eagletui.tui.session import Session, Toast
+from eagletui.tui.session import Session, Toast, slices
 from eagletui.tui.theme import Themes, built_in_folder, load_themes, own_variables
 from eagletui.tui.view import WINDOW_NAMES, View
 
 FRAME = 0.1
 TICK = 1.0
+# Slices of events that may wait in the message queue: a key waits for these at most.
+AHEAD = 8
 FALLBACK_THEME = "textual-dark"
 
 FeedMaker = Callable[[Asker], "Feed | Awaitable[Feed]"]
@@ -84,6 +87,7 @@ class EagleApp(App[None]):
         self._drawn_at = float("-inf")
         self._interrupted_at = float("-inf")
         self._themes = themes
+        self._room = asyncio.Semaphore(AHEAD)
         self.set_keymap(dict(self.settings.keys))
 
     # --- start -------------------------------------------------------------------------------
@@ -108,6 +112,9 @@ class EagleApp(App[None]):
             self.register_theme(theme)
         for problem in found.problems:
             self.notify(str(problem), title="A theme is left out", severity="warning")
+        chosen = self.settings.host(self._target).accent
+        if chosen and self.accent is None:
+            self.notify(f'"{chosen}" is not a colour.', title="accent", severity="warning")
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
             return
@@ -131,7 +138,9 @@ class EagleApp(App[None]):
             else:
                 self._feed = made
             async for events in self._feed.events():
-                self.post_message(EventsArrived(events))
+                for part in slices(events):
+                    await self._room.acquire()
+                    self.post_message(EventsArrived(part))
         except EagletuiError as error:
             failed = LinkChanged(
                 at=self.clock(),
@@ -171,6 +180,7 @@ class EagleApp(App[None]):
 
     @on(EventsArrived)
     def _take(self, message: EventsArrived) -> None:
+        self._room.release()
         for toast in self.session.take(message.events):
             self._pop_up(toast)
         wait = self._drawn_at + FRAME - self.monotonic()

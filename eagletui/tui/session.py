@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
 
 from eagletui.model import events as ev
 from eagletui.model.history import History
@@ -12,6 +14,8 @@ from eagletui.tui.widgets.log_view import LogStore
 
 MAX_LOGS = 4
 LOG_BYTES = 64 << 20
+SLICE_BYTES = 128 << 10
+SLICE_EVENTS = 200
 
 GAP_TEXT = {
     "rotated": "the log was rotated; what follows is the new file",
@@ -68,6 +72,35 @@ class Session:
                 del self.logs[oldest]
         self.logs[server] = store  # last written is last: the first goes first
         return store
+
+
+def slices(
+    events: Sequence[ev.Event], *, size: int = SLICE_BYTES, most: int = SLICE_EVENTS
+) -> Iterator[list[ev.Event]]:
+    """A batch in pieces that each take a few milliseconds, so that a key never waits for long.
+
+    Nothing is lost or reordered; a large piece of log is cut at any byte.
+    """
+    part: list[ev.Event] = []
+    room = size
+    for event in events:
+        for piece in _cut(event, size):
+            weight = len(piece.data) if isinstance(piece, ev.LogText) else 0
+            if part and (weight > room or len(part) >= most):
+                yield part
+                part, room = [], size
+            part.append(piece)
+            room -= weight
+    if part:
+        yield part
+
+
+def _cut(event: ev.Event, size: int) -> Iterator[ev.Event]:
+    if not isinstance(event, ev.LogText) or len(event.data) <= size:
+        yield event
+        return
+    for begin in range(0, len(event.data), size):
+        yield replace(event, start=event.start + begin, data=event.data[begin : begin + size])
 
 
 def gap_text(event: ev.LogGap) -> str:

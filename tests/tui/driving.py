@@ -58,23 +58,34 @@ class Clock:
         return self.now
 
 
+class Hurry:
+    """A monotonic clock on which every look is a second later: nothing is put off."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
 def make_app(
     first: Sequence[Event] = (),
     settings: Settings | None = None,
     *,
     feed: QuietFeed | None = None,
     clock: Clock | None = None,
+    monotonic: Clock | Hurry | None = None,
     read_only: bool = False,
 ) -> EagleApp:
-    """An app on a quiet feed at the scenes' moment; both clocks stand still."""
-    clock = clock or Clock()
+    """An app on a quiet feed at the scenes' moment, where the clock stands still."""
     return EagleApp(
         feed or QuietFeed(first),
         settings,
         target="gpu1",
         read_only=read_only,
-        clock=clock,
-        monotonic=clock,
+        clock=clock or Clock(),
+        monotonic=monotonic or Hurry(),
     )
 
 

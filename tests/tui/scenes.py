@@ -173,11 +173,49 @@ def log(at: float, *lines: str, live: bool = True) -> ev.LogText:
     return ev.LogText(at=at, server=KEY, start=0, data=text.encode(), live=live)
 
 
-def launch(at: float, stamp: float) -> Events:
-    """The launch began."""
+RANKS = tuple(range(8))
+
+
+def begun(name: PhaseName, role: Role, stamp: float, total: int | None = None) -> Events:
+    """Every rank begins a phase."""
+    return [
+        ev.PhaseBegan(
+            at=stamp, server=KEY, name=name, role=role, rank=f"TP{rank}", stamp=stamp, total=total
+        )
+        for rank in RANKS
+    ]
+
+
+def ended(
+    name: PhaseName, role: Role, stamp: float, seconds: float, ranks: Sequence[int] = RANKS
+) -> Events:
+    """These ranks end a phase."""
+    return [
+        ev.PhaseEnded(
+            at=stamp,
+            server=KEY,
+            name=name,
+            role=role,
+            rank=f"TP{rank}",
+            stamp=stamp,
+            seconds=seconds,
+        )
+        for rank in ranks
+    ]
+
+
+def moved(at: float, name: PhaseName, role: Role, done: int, total: int) -> ev.PhaseMoved:
+    """Rank 0's bar."""
+    return ev.PhaseMoved(
+        at=at, server=KEY, name=name, role=role, rank="TP0", done=done, total=total
+    )
+
+
+def launch(stamp: float) -> Events:
+    """The launch began; its lines are as old as their stamps say."""
     return [
         ev.LaunchBegan(
-            at=at,
+            at=stamp,
             server=KEY,
             stamp=stamp,
             version="0.5.16",
@@ -190,18 +228,9 @@ def launch(at: float, stamp: float) -> Events:
             },
             speculative=SPECULATIVE,
         ),
-        ev.PhaseEnded(at=at, server=KEY, name="arguments", stamp=stamp + 19, seconds=19.2),
-        *(
-            ev.PhaseEnded(
-                at=at,
-                server=KEY,
-                name="distributed init",
-                rank=f"TP{rank}",
-                stamp=stamp + 30,
-                seconds=11.4,
-            )
-            for rank in range(8)
-        ),
+        ev.PhaseEnded(at=stamp + 19, server=KEY, name="arguments", stamp=stamp + 19, seconds=19.2),
+        *begun("distributed init", "", stamp + 19),
+        *ended("distributed init", "", stamp + 30, 11.4),
     ]
 
 
@@ -234,53 +263,14 @@ def cannot_connect() -> Events:
     ]
 
 
-RANKS = tuple(range(8))
-
-
-def begun(
-    at: float, name: PhaseName, role: Role, stamp: float, total: int | None = None
-) -> list[ev.PhaseBegan]:
-    """Every rank begins a phase."""
-    return [
-        ev.PhaseBegan(
-            at=at, server=KEY, name=name, role=role, rank=f"TP{rank}", stamp=stamp, total=total
-        )
-        for rank in RANKS
-    ]
-
-
-def ended(
-    at: float,
-    name: PhaseName,
-    role: Role,
-    stamp: float,
-    seconds: float,
-    ranks: Sequence[int] = RANKS,
-) -> list[ev.PhaseEnded]:
-    """These ranks end a phase."""
-    return [
-        ev.PhaseEnded(
-            at=at, server=KEY, name=name, role=role, rank=f"TP{rank}", stamp=stamp, seconds=seconds
-        )
-        for rank in ranks
-    ]
-
-
-def moved(at: float, name: PhaseName, role: Role, done: int, total: int) -> ev.PhaseMoved:
-    """Rank 0's bar."""
-    return ev.PhaseMoved(
-        at=at, server=KEY, name=name, role=role, rank="TP0", done=done, total=total
-    )
-
-
 def loading() -> Events:
     """30 % of the target's weights."""
     began = NOW - 155
     return [
         *connected(),
         *found(started_at=NOW - 160),
-        *launch(NOW - 58, began),
-        *begun(NOW - 57, "weights", "target", began + 31),
+        *launch(began),
+        *begun("weights", "target", began + 31),
         moved(NOW - 2, "weights", "target", 19, 64),
         gpus(NOW - 1, utilization=3, power=92, used=41_000),
         log(NOW - 2, *LOADING_LINES),
@@ -293,16 +283,16 @@ def draft_weights() -> Events:
     return [
         *connected(),
         *found(started_at=NOW - 566),
-        *launch(NOW - 58, began),
-        *begun(NOW - 50, "weights", "target", began + 31, 64),
-        *ended(NOW - 50, "weights", "target", began + 449, 418.2),
-        *begun(NOW - 50, "kv cache", "", began + 450),
-        *ended(NOW - 50, "kv cache", "", began + 459, 8.8),
-        *begun(NOW - 50, "graphs", "target", began + 459, 36),
-        *ended(NOW - 50, "graphs", "target", began + 537, 77.9),
-        *begun(NOW - 12, "weights", "draft", began + 540, 2),
+        *launch(began),
+        *begun("weights", "target", began + 31, 64),
+        *ended("weights", "target", began + 449, 418.2),
+        *begun("kv cache", "", began + 450),
+        *ended("kv cache", "", began + 459, 8.8),
+        *begun("graphs", "target", began + 459, 36),
+        *ended("graphs", "target", began + 537, 77.9),
+        *begun("weights", "draft", began + 540, 2),
         moved(NOW - 6, "weights", "draft", 1, 2),
-        *ended(NOW - 4, "weights", "draft", began + 555, 14.9, (0, 1, 2, 4, 5, 7)),
+        *ended("weights", "draft", began + 555, 14.9, (0, 1, 2, 4, 5, 7)),
         gpus(NOW - 1, utilization=12, power=118),
         log(NOW - 2, *LOADING_LINES, "Load weight begin. avail mem=18.40 GB"),
     ]
@@ -369,7 +359,7 @@ def scrape(at: float, second: int, *, timed: bool = True, running: float = 4) ->
 def ready(at: float = NOW - 50) -> Events:
     """A start-up that is long over."""
     began = NOW - 8040
-    events = [*connected(NOW - 620), *found(NOW - 619), *launch(NOW - 618, began)]
+    events = [*connected(NOW - 620), *found(NOW - 619), *launch(began)]
     times = {
         "weights/target": 418.2,
         "kv cache": 8.8,
@@ -383,7 +373,7 @@ def ready(at: float = NOW - 50) -> Events:
         key = f"{name}/{role}" if role else name
         events.append(
             ev.PhaseEnded(
-                at=NOW - 617,
+                at=began + 400,
                 server=KEY,
                 name=name,
                 role=role,
@@ -391,7 +381,7 @@ def ready(at: float = NOW - 50) -> Events:
                 seconds=times[key],
             )
         )
-    return [*events, ev.ServerReady(at=NOW - 616, server=KEY, stamp=began + 602, seconds=602.0)]
+    return [*events, ev.ServerReady(at=began + 602, server=KEY, stamp=began + 602, seconds=602.0)]
 
 
 def decode_lines(count: int) -> list[str]:
@@ -504,14 +494,6 @@ def idle() -> Events:
 
 def crashed() -> Events:
     """Out of memory while capturing graphs."""
-    events = [
-        event
-        for event in draft_weights()
-        if not (
-            isinstance(event, (ev.PhaseBegan, ev.PhaseMoved, ev.PhaseEnded))
-            and event.role == "draft"
-        )
-    ]
     found_out = Diagnosis(
         code="out-of-memory-graphs",
         severity="fatal",
@@ -521,7 +503,8 @@ def crashed() -> Events:
         advice="Lower --mem-fraction-static (now 0.85) or --cuda-graph-max-bs, then start again.",
     )
     return [
-        *events,
+        *draft_weights(),
+        *ended("weights", "draft", NOW - 42, 15.1),
         ev.PhaseBegan(
             at=NOW - 20, server=KEY, name="graphs", role="draft", stamp=NOW - 40, total=36
         ),
@@ -588,7 +571,7 @@ def several() -> Events:
     return [
         *connected(),
         ev.ServersFound(at=NOW - 59, servers=(process(), draft, other)),
-        *(event for event in launch(NOW - 58, NOW - 8040)),
+        *(event for event in launch(NOW - 8040)),
         ev.ServerReady(at=NOW - 57, server=KEY, seconds=602.0),
         scrape(NOW - 1, 3),
         gpus(NOW - 1),

@@ -312,7 +312,7 @@ async def test_the_palette_offers_only_what_is_possible() -> None:
 
 
 async def test_interrupt_says_how_to_leave_and_leaves_on_the_second() -> None:
-    app = make_app(SCENES["serving"]())
+    app = make_app(SCENES["serving"](), monotonic=Clock())
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await pilot.press("ctrl+c")
@@ -329,7 +329,7 @@ async def test_a_flood_of_batches_is_drawn_at_most_ten_times_a_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    app = make_app(SCENES["serving"](), clock=clock)
+    app = make_app(SCENES["serving"](), clock=clock, monotonic=clock)
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         drawn: list[float] = []
@@ -373,6 +373,13 @@ async def test_a_host_has_its_accent_and_may_be_read_only() -> None:
         header = app.screen.query_one("#header")
         assert header.styles.background.hex6.lower() == "#b3261e"
         assert "read-only" in header.render().plain  # type: ignore[union-attr]
+
+
+async def test_an_accent_that_is_no_colour_is_said() -> None:
+    app = make_app((), Settings(hosts={"gpu1": HostSettings(accent="rouge")}))
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert [n.message for n in app._notifications] == ['"rouge" is not a colour.']
 
 
 async def test_panels_that_say_the_same_are_not_painted(

@@ -13,7 +13,6 @@ from eagletui.tui.widgets.charts import (
     ChartClock,
     lines_of,
     note_of,
-    now_text,
     specs,
     title_of,
 )
@@ -40,7 +39,7 @@ def test_verify_is_called_verify_only_with_a_device_timer() -> None:
         ("draft", "stack"),
         ("draft extend", "stack"),
     ]
-    assert now_text(spec, server) == "22.1 ms"
+    assert title_of(spec, server) == "verify latency"
 
 
 def test_a_derived_number_is_a_step_and_names_its_source() -> None:
@@ -65,8 +64,9 @@ def test_k_is_a_step_line_that_holds_from_before_the_window() -> None:
 
 def test_an_idle_server_draws_no_leftover() -> None:
     server, history = load("idle")
-    accept = lines_of(ACCEPT, history.server(KEY), NOW - 150, NOW)
-    assert [line.name for line in accept] == ["k"]
+    accept, k = lines_of(ACCEPT, history.server(KEY), NOW - 150, NOW)
+    assert list(accept.window.values) == []
+    assert (k.name, k.window.values[-1]) == ("k", 3.0)
     assert note_of(ACCEPT, server) == "idle: nothing new is accepted"
 
 

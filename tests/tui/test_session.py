@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from eagletui.model import events as ev
-from eagletui.tui.session import MAX_LOGS, Session, gap_text
+from eagletui.tui.session import MAX_LOGS, Session, gap_text, slices
 from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch
 
 
@@ -14,7 +17,7 @@ def titles(session: Session, events: list[ev.Event]) -> list[str]:
 
 def test_only_four_things_pop_up() -> None:
     session = Session()
-    assert titles(session, [*connected(), *found(), *launch(NOW - 58, NOW - 600)]) == []
+    assert titles(session, [*connected(), *found(), *launch(NOW - 600)]) == []
     lost = ev.LinkChanged(at=NOW - 9, link="lost", detail="no answer")
     assert titles(session, [lost]) == ["Connection lost"]
     assert titles(session, [lost]) == []
@@ -60,3 +63,23 @@ def test_a_gap_is_a_line_of_the_log() -> None:
     assert gap_text(gap) == "1,234,567 bytes not read"
     store = session.logs[KEY]
     assert store.end - store.first == 2
+
+
+@given(st.lists(st.binary(max_size=60), max_size=20), st.integers(1, 30), st.integers(1, 5))
+def test_slices_lose_and_reorder_nothing(pieces: list[bytes], size: int, most: int) -> None:
+    events: list[ev.Event] = []
+    offset = 0
+    for piece in pieces:
+        events.append(ev.LogText(at=NOW, server=KEY, start=offset, data=piece))
+        events.append(ev.ServerGone(at=NOW + offset, server=KEY))
+        offset += len(piece)
+    parts = list(slices(events, size=size, most=most))
+    whole = [event for part in parts for event in part]
+    texts = [event for event in whole if isinstance(event, ev.LogText)]
+    assert b"".join(text.data for text in texts) == b"".join(pieces)
+    assert [e for e in whole if isinstance(e, ev.ServerGone)] == events[1::2]
+    assert all(text.start == sum(len(t.data) for t in texts[:n]) for n, text in enumerate(texts))
+    assert all(1 <= len(part) <= most for part in parts)
+    assert all(
+        sum(len(e.data) for e in part if isinstance(e, ev.LogText)) <= size for part in parts
+    )

@@ -8,8 +8,10 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
+from eagletui.model.events import LinkChanged
 from eagletui.model.state import State
 from eagletui.tui import words
+from eagletui.tui.actions import first_key
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import line, page, wrap
 from eagletui.tui.screens.base import EagleScreen
@@ -76,30 +78,24 @@ def error_lines(view: View, width: int) -> list[Content]:
     link = view.state.link
     if link is None or link.link in ("connecting", "connected"):
         return []
-    lines = [Content("")]
-    for text, style in ((link.detail, "bold $error"), (link.meaning, ""), (link.advice, "bold")):
+    lines = [Content(""), *_paragraphs(link.detail, "bold $error", width), _next_try(view, link)]
+    for text, style in ((link.meaning, ""), (link.advice, "bold")):
         if text:
-            lines += [
-                line((part, style))
-                for paragraph in text.splitlines()
-                for part in wrap(paragraph, width)
-            ]
-            lines.append(Content(""))
-    if link.retry_at is not None:
-        wait = words.seconds(max(0.0, round(link.retry_at - view.now)))
-        tried = f"try {link.attempt} failed; " if link.attempt else ""
-        lines.append(
-            line(
-                f"{tried}next try in ",
-                (wait, "bold"),
-                ", or press ",
-                ("r", "bold $accent"),
-                " to try now",
-            )
-        )
-    else:
-        lines.append(line("press ", ("r", "bold $accent"), " to try again"))
+            lines += [Content(""), *_paragraphs(text, style, width)]
     return lines
+
+
+def _paragraphs(text: str, style: str, width: int) -> list[Content]:
+    return [line((part, style)) for whole in text.splitlines() for part in wrap(whole, width)]
+
+
+def _next_try(view: View, link: LinkChanged) -> Content:
+    key = (first_key("link.retry", view.settings.keys), "bold $accent")
+    if link.retry_at is None:
+        return line("press ", key, " to try again")
+    wait = words.seconds(max(0.0, round(link.retry_at - view.now)))
+    tried = f"try {link.attempt} failed; " if link.attempt else ""
+    return line(f"{tried}next try in ", (wait, "bold"), ", or press ", key, " to try now")
 
 
 class ConnectingScreen(EagleScreen):

@@ -23,14 +23,13 @@ from eagletui.tui.widgets.charts import (
     lines_of,
     markers_of,
     note_of,
-    now_text,
     specs,
     title_of,
 )
 from eagletui.tui.widgets.gpus import Gpus
 from eagletui.tui.widgets.ladder import Ladder
 from eagletui.tui.widgets.log_holder import LogHolder
-from eagletui.tui.widgets.numbers import Numbers, is_stale
+from eagletui.tui.widgets.numbers import Numbers
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
 
 # Digit → id of the panel it focuses.
@@ -45,15 +44,10 @@ PANELS = {
 CHARTS = (1, 2, 3)
 
 
-def border_title(
-    number: int, spec: ChartSpec, server: ServerState, width: int, *, old: bool = False
-) -> str:
-    """Digit, title and newest number; the short title where the long one would be cut."""
-    value = now_text(spec, server) + (" old" if old else "")
+def border_title(number: int, spec: ChartSpec, server: ServerState, width: int) -> str:
+    """Digit and title; the short title where the long one would be cut."""
     title = title_of(spec, server)
-    if len(title) + len(value) + 8 > width:
-        title = spec.short
-    return f"{SUPERSCRIPTS[number]} {title} {value}"
+    return f"{SUPERSCRIPTS[number]} {title if len(title) + 8 <= width else spec.short}"
 
 
 class MainScreen(EagleScreen):
@@ -114,8 +108,7 @@ class MainScreen(EagleScreen):
             return
         for number, spec in enumerate(specs(server), 1):
             chart = self._chart(number)
-            old = is_stale(view, server)
-            title = border_title(number, spec, server, chart.size.width, old=old)
+            title = border_title(number, spec, server, chart.size.width)
             if chart.border_title != title:
                 chart.border_title = title
         if not self._clock.due(view, self.eagle.monotonic()):

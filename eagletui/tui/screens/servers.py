@@ -12,6 +12,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from eagletui.tui import words
+from eagletui.tui.actions import first_key
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import line, page, wrap
 from eagletui.tui.screens.base import EagleScreen
@@ -28,6 +29,9 @@ class Nothing(Panel):
         if view.state.servers:
             return Content("")
         width = max(20, min(100, size.width))
+        changed = view.settings.keys
+        log_key = first_key("servers.log", changed)
+        url_key = first_key("servers.metrics", changed)
         lines = [line(("No SGLang server was found on this host.", "bold")), Content("")]
         if view.state.looked_at:
             lines.append(line(("Looked at:", "$quiet")))
@@ -37,8 +41,10 @@ class Nothing(Panel):
                 lines += [line("  ", part) for part in rest]
             lines.append(Content(""))
         lines += [
-            line(("o", "bold $accent"), "  follow a log file by its path on the host"),
-            line(("u", "bold $accent"), "  read metrics from an address, as seen from the host"),
+            line((log_key, "bold $accent"), "  follow a log file by its path on the host"),
+            line(
+                (url_key, "bold $accent"), "  read metrics from an address, as seen from the host"
+            ),
             Content(""),
             line(("The look is repeated; a server that starts appears by itself.", "$quiet")),
         ]

@@ -8,7 +8,7 @@ from eagletui.model.eta import eta
 from eagletui.model.server import LogPlace
 from eagletui.model.state import ServerState
 from eagletui.tui import words
-from eagletui.tui.draw import Field, fit_middle, line, pack, page
+from eagletui.tui.draw import Field, fit, fit_middle, line, pack, page
 from eagletui.tui.verdict import MARKS, Verdict, verdicts
 from eagletui.tui.view import View
 from eagletui.tui.widgets.header import short_model
@@ -59,7 +59,11 @@ def card(server: ServerState, view: View, width: int) -> Content:
         width - 2,
     )
     text = verdict.text if verdict.level != "ok" else ""
-    lines = [first, line("  ", second), line("  ", (log_words(process.log, width - 8), "$quiet"))]
+    lines = [
+        first,
+        line("  ", second),
+        line("  ", (fit(log_words(process.log, width - 8), width - 2).rstrip(), "$quiet")),
+    ]
     if text:
         lines.insert(1, line("  ", text).truncate(width, ellipsis=True))
     if process.hidden:

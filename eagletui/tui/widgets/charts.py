@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from eagletui.model.history import Marker, ServerHistory
 from eagletui.model.readings import StepSource
+from eagletui.model.series import Window
 from eagletui.model.state import ServerState
-from eagletui.tui import words
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Line
 
@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
 
 
 class ChartSpec(NamedTuple):
-    """One chart. `floor` is the least upper end of its axis."""
+    """One chart. `floor` is the lower end of its axis."""
 
     key: str
     title: str
@@ -39,8 +39,11 @@ ACCEPT = ChartSpec(
     "accept length",
     "accept",
     "tokens/step",
-    (Drawn("accept_length", "accept length", "main"), Drawn("num_steps", "k", "step")),
-    floor=2.0,
+    (
+        Drawn("accept_length", "accept length", "main"),
+        Drawn("num_steps", "k", "step", "draft steps"),
+    ),
+    floor=1.0,
 )
 VERIFY = ChartSpec(
     "verify",
@@ -52,12 +55,9 @@ VERIFY = ChartSpec(
         Drawn("draft_ms", "draft", "stack", "ms"),
         Drawn("draft_extend_ms", "draft extend", "stack", "ms"),
     ),
-    floor=1.0,
 )
-STEP = ChartSpec(
-    "verify", "step", "step", "ms", (Drawn("step_ms", "step", "main", "ms"),), floor=1.0
-)
-SPEED = ChartSpec("speed", "tok/s", "tok/s", "", (Drawn("tok_s", "tok/s", "main"),), floor=10.0)
+STEP = ChartSpec("verify", "step", "step", "ms", (Drawn("step_ms", "step", "main", "ms"),))
+SPEED = ChartSpec("speed", "tok/s", "tok/s", "tok/s", (Drawn("tok_s", "tok/s", "main"),))
 
 
 def source_of(server: ServerState) -> StepSource:
@@ -83,18 +83,14 @@ def title_of(spec: ChartSpec, server: ServerState) -> str:
 
 
 def lines_of(spec: ChartSpec, series: ServerHistory, begin: float, end: float) -> list[Line]:
-    """The windows to draw; a series without a point is left out."""
+    """The windows to draw; the first line stays even where it has nothing to show."""
     found = []
-    for drawn in spec.lines:
+    for index, drawn in enumerate(spec.lines):
         kept = series.series.get(drawn.series)
-        if kept is None:
-            continue
-        if drawn.role == "step":
-            # k holds until it changes: what was chosen before the window still counts in it.
-            window = kept.window(float("-inf"), end)
-        else:
-            window = kept.window(begin, end)
-        if len(window.times):
+        # k holds until it changes: what was chosen before the window still counts in it.
+        since = float("-inf") if drawn.role == "step" else begin
+        window = kept.window(since, end) if kept is not None else Window((), (), ())
+        if index == 0 or len(window.times):
             found.append(Line(drawn.name, window, drawn.role, drawn.unit))
     return found
 
@@ -115,19 +111,6 @@ def note_of(spec: ChartSpec, server: ServerState) -> str:
     if spec.key == "accept" and server.metrics.rates is not None and server.metrics.rates.stale:
         return "idle: nothing new is accepted"
     return ""
-
-
-def now_text(spec: ChartSpec, server: ServerState) -> str:
-    """The newest number, large in the title."""
-    rates, decode = server.metrics.rates, server.decode
-    if spec.key == "accept":
-        value = rates.accept_length if rates else decode.accept_length if decode else None
-        return words.number(value, 2)
-    if spec.key == "speed":
-        return words.rate(rates.tok_s if rates else decode.gen_throughput if decode else None)
-    if spec is VERIFY:
-        return words.milliseconds(rates.verify_ms if rates else None)
-    return words.milliseconds(rates.step_ms if rates else decode.step_ms if decode else None)
 
 
 class ChartClock:

@@ -27,7 +27,9 @@ class HeaderBar(Panel):
 
     def draw(self, view: View, size: Size) -> Content:
         width = max(10, size.width)
-        top = between(pack(_host(view), width), pack(_right(view), width), width)
+        right = pack(_right(view), width // 2)
+        left = pack(_host(view), width - right.cell_length - 2)
+        top = between(left, right, width)
         if view.server is None:
             return page([top, pack([Field(0, _target(view))], width)])
         return page([top, pack(server_fields(view, view.server), width)])

@@ -62,7 +62,7 @@ def ladder_lines(server: ServerState, view: View, width: int, height: int) -> li
     if height > needed:
         shown.append(Content(""))
     elif height < needed:
-        past = _past(rows)
+        past = min(_past(rows), needed - height + 1)
         if past > 1:
             shown.append(past_line(rows[:past], width))
             rows = rows[past:]

@@ -59,6 +59,12 @@ class Panel(Widget):
         height = self.styles.height
         self.refresh(layout=higher and height is not None and height.is_auto)
 
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        """Lines of the text at this width; asked only where the height is `auto`."""
+        if self._view is None:
+            return 1
+        return self.draw(self._view, Size(width, 0)).plain.count("\n") + 1
+
     def on_resize(self) -> None:
         """Room changed: lay out again."""
         if self._drawn_for != self.content_size:

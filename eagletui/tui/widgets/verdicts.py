@@ -19,7 +19,7 @@ class Verdicts(Panel):
         server = view.server
         remaining = eta(server, view.now).remaining if server is not None else None
         found = verdicts(view.state, view.now, remaining)
-        self.display = bool(found)
+        self.set_class(not found, "-off")
         rich = self.screen.size.height >= 30
         return page(lines_of(found, max(20, size.width), most=3 if rich else 1, rich=rich))
 
