@@ -22,27 +22,33 @@ _TELLING = (
     b"[2", b"[1", b"rror", b"raceback", b"xcept", b"atchdog", b"SIG", b"sig", b"usage", b"tracker",
 )  # fmt: skip
 
-# Negated single characters are what Python's engine runs through fastest. They may cross a line
-# end, but then a `Decode batch` is swallowed and the count tells.
-_OUTER = rb"\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?"  # docker, Kubernetes
-_BATCH = {
-    True: rb"Decode batch[.,] #running-req: ([^,]+), #token: [^.]+[^a]+accept len: ([^,]+)",
-    False: rb"Decode batch[.,] #running-req: ([^,]+), (#)token: ",
-}
-_END = (
-    rb"[^(]+\((?<=gen throughput \()token/s\): ([^,]+).*"
-    rb"|Prefill batch[.,] #.*|INFO:     [0-9\[:].*)|(.*))"
+# The line that the fast way understands: releases 0.4.6 to 0.5.23, one node, no hybrid model.
+_USUAL = re.compile(
+    rb"Decode batch[.,] #running-req: \d+, #token: \d+, token usage: \d+\.\d+, "
+    rb"(?P<accept>accept len: \d+\.\d+, (?:accept rate: \d+\.\d+, )?)?"
+    rb"(?:cuda|cpu|npu) graph: (?:True|False), gen throughput \(token/s\): \d+\.\d+, "
 )
+# The same for lines after the first, with as few literals as can be: Python's engine pays for every
+# one, and runs through negated characters fastest. These may cross a line end, but then a decode
+# line is swallowed and the count tells.
+_NUMBERS = {
+    True: rb"Decode b[^:]+: ([^,]+)[^.]+[^l]+len: ([^,]+)[^(]+[^ ]+ ([^,]+)",
+    False: rb"Decode b[^:]+: ([^,]+)(,)[^(]+[^ ]+ ([^,]+)",
+}
+_OUTER = rb"\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?"  # docker, Kubernetes
 # (whether decode lines have accept lengths, whether an outer program stamped every line) → pattern
 _PATTERNS: dict[tuple[bool, bool], re.Pattern[bytes]] = {
     (speculative, outer): re.compile(
-        rb"\n(?:" + (_OUTER if outer else b"") + rb"\[.{19}[^]]*\] (?:" + batch + _END
+        rb"\n(?:"
+        + (_OUTER if outer else b"")
+        + rb"\[[^]]*\] (?:"
+        + numbers
+        + rb".*|Prefill batch[.,] #.*|INFO:     [0-9\[:].*)|(.*))"
     )
-    for speculative, batch in _BATCH.items()
+    for speculative, numbers in _NUMBERS.items()
     for outer in (False, True)
 }
 
-_integers = msgspec.json.Decoder(list[int])
 _floats = msgspec.json.Decoder(list[float])
 
 
@@ -50,13 +56,16 @@ class Steady(NamedTuple):
     """A block taken apart.
 
     Attributes:
-        running, accept_length, gen_throughput: columns of its decode lines; accept lengths are
-            empty where the server does not speculate.
+        samples: how many decode lines.
+        running: the most requests in one of them.
+        accept_length, gen_throughput: their columns; the first is empty where the server does not
+            speculate.
         others: the lines that are something else, by index.
         lines: how many lines the block has.
     """
 
-    running: list[int]
+    samples: int
+    running: int
     accept_length: list[float]
     gen_throughput: list[float]
     others: list[tuple[int, bytes]]
@@ -66,27 +75,31 @@ class Steady(NamedTuple):
 def read_steady(block: bytes) -> Steady | None:
     """Take apart a block of whole lines; None where it must be read in full."""
     count = block.count(DECODE_LITERAL)
-    speculative = b", accept len: " in first_decode(block) if count else False
+    usual = _USUAL.match(first_decode(block)) if count else None
+    if count and usual is None:
+        return None
+    speculative = usual is not None and usual["accept"] is not None
     pattern = _PATTERNS[speculative, block[:1].isdigit()]
     rows: list[tuple[bytes, bytes, bytes, bytes]] = pattern.findall(b"\n" + block)
     rows.pop()  # the empty rest after the last newline
     if not rows:
-        return Steady([], [], [], [], 0)
+        return Steady(0, 0, [], [], [], 0)
     running, accept, throughput, rest = zip(*rows, strict=True)
     others = list(zip(compress(range(len(rest)), rest), filter(None, rest), strict=True))
     if any(literal in line for _, line in others for literal in _LAUNCH_LITERALS):
         return None
     try:
         steady = Steady(
-            _integers.decode(b"[" + b",".join(filter(None, running)) + b"]"),
+            count,
+            max(map(int, {*running} - {b""}), default=0),
             _floats.decode(b"[" + b",".join(filter(None, accept)) + b"]") if speculative else [],
             _floats.decode(b"[" + b",".join(filter(None, throughput)) + b"]"),
             others,
             len(rows),
         )
-    except msgspec.DecodeError:
+    except (ValueError, msgspec.DecodeError):
         return None
-    if not count == len(steady.running) == len(steady.gen_throughput):
+    if len(steady.gen_throughput) != count or (speculative and len(steady.accept_length) != count):
         return None
     return steady
 

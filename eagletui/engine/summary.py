@@ -235,7 +235,7 @@ class Summariser:
         """Whole lines."""
         reader = self._reader
         steady = None if reader.inside else read_steady(block)
-        if steady is None or (steady.running and reader.bars_matter):
+        if steady is None or (steady.samples and reader.bars_matter):
             self._read(block)
             return
         number = reader.line_number
@@ -246,14 +246,13 @@ class Summariser:
                 self._take(reader.feed(line + b"\n", at=0.0, live=False))
                 passed = index + 1
         reader.skip(steady.lines - passed)
-        if steady.running:
+        if steady.samples:
             reader.observe(first_decode(block).decode("utf-8", "replace"))
             self._steady(steady, block, number)
 
     def _steady(self, steady: Steady, block: bytes, number: int) -> None:
-        self._samples += len(steady.running)
-        most = max(steady.running)
-        self._running = most if self._running is None else max(self._running, most)
+        self._samples += steady.samples
+        self._running = max(self._running or 0, steady.running)
         self._throughput.extend(steady.gen_throughput)
         self._accept.extend(steady.accept_length)
         index = self._reader.judge(steady.accept_length)
