@@ -89,7 +89,7 @@ def lines_of(spec: ChartSpec, series: ServerHistory, begin: float, end: float) -
         kept = series.series.get(drawn.series)
         # k holds until it changes: what was chosen before the window still counts in it.
         since = float("-inf") if drawn.role == "step" else begin
-        window = kept.window(since, end) if kept is not None else Window((), (), ())
+        window = kept.window(since, end) if kept is not None else Window((), (), b"")
         if index == 0 or len(window.times):
             found.append(Line(drawn.name, window, drawn.role, drawn.unit))
     return found
