@@ -32,6 +32,7 @@ class Discovery:
         self._places: dict[int, str] = {}
         self._versions: dict[str, str] = {}
         self._gpus: Mapping[int, tuple[int, ...]] = {}
+        self._started: dict[str, float | None] = {}
         self._looks = 0
         self._found: Found | None = None
         self._hurry = asyncio.Event()
@@ -65,7 +66,9 @@ class Discovery:
             The servers, and in words what was looked at.
         """
         found = self._found = await find_servers(host, self._found)
-        servers = [raw for raw in found.servers if raw.cwd.startswith(self._wanted.under)]
+        servers = [
+            self._steady(raw) for raw in found.servers if raw.cwd.startswith(self._wanted.under)
+        ]
         if self._looks % GPUS_OF_PROCESSES_EVERY == 0:
             with contextlib.suppress(HostError):
                 self._gpus = _by_process(await GpuReader(host).processes())
@@ -93,6 +96,11 @@ class Discovery:
                 )
             )
         return tuple(self._overridden(targets)), found.looked_at
+
+    def _steady(self, raw: RawServer) -> RawServer:
+        """The moment of a process's start is reckoned anew with every look: keep the first."""
+        started = self._started.setdefault(raw.key, raw.started_at)
+        return raw if raw.started_at == started else replace(raw, started_at=started)
 
     async def _version(self, host: Host, raw: RawServer) -> str:
         version = self._versions.get(raw.key)

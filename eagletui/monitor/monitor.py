@@ -80,6 +80,7 @@ class Monitor:
         self._session: aiohttp.ClientSession | None = None
         self._following: asyncio.Task[None] | None = None
         self._followed: tuple[str, int | None, LogPlace, str] | None = None
+        self._fault: BaseException | None = None
         self._chosen_by_person = self._wanted.pid is not None
 
     # --- what a screen may wish --------------------------------------------------------------
@@ -125,6 +126,8 @@ class Monitor:
         try:
             async for batch in self._hub.batches():
                 yield batch
+            if self._fault is not None:
+                raise self._fault
         finally:
             runner.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -307,6 +310,13 @@ class Monitor:
         self._stop_following()
         self._followed = identity
         self._following = asyncio.ensure_future(self._follow_target(target))
+        self._following.add_done_callback(self._followed_to_the_end)
+
+    def _followed_to_the_end(self, task: asyncio.Task[None]) -> None:
+        """A fault of ours must be seen: it ends the stream in place of a silent screen."""
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self._fault = fault
+            self._hub.close()
 
     def _stop_following(self) -> None:
         if self._following is not None:
@@ -320,6 +330,15 @@ class Monitor:
         scraping = asyncio.ensure_future(self._scrape(target, tail))
         try:
             await asyncio.gather(following, scraping)
+        except EagletuiError as error:
+            self._emit(
+                ev.LogUnavailable(
+                    at=self._wall(),
+                    server=target.process.key,
+                    detail=error.what,
+                    advice=error.advice,
+                )
+            )
         finally:
             for task in (following, scraping):
                 task.cancel()
