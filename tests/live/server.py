@@ -26,6 +26,9 @@ READY = b"The server is fired up and ready to roll!"
 START_LIMIT = 240.0
 """Seconds; a start takes 20 on two idle cores."""
 
+# A scheduler that waits for requests keeps a whole core busy otherwise.
+IDLE_QUIETLY = "--sleep-on-idle"
+
 _PR_SET_PDEATHSIG = 1
 # How the log leaves the server: a bash script whose $1 is the log and whose rest is the command.
 _REDIRECTS = {

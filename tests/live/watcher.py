@@ -99,7 +99,15 @@ class Watcher:
             except KeyError:
                 return False
 
-        wait_until(what, told, limit)
+        try:
+            wait_until(what, told, limit)
+        except AssertionError as late:
+            raise AssertionError(f"{late}\nThe last that was said:\n{self.story()}") from None
+
+    def story(self, length: int = 15) -> str:
+        """The last events in short, for messages."""
+        said = [repr(event)[:300] for event in self.events if not isinstance(event, ev.LogText)]
+        return "\n".join(said[-length:])
 
     def close(self) -> None:
         """Disconnect and end the thread."""
