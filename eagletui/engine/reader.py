@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from eagletui.engine.acceptance import DEFAULT_INTERVAL, AcceptanceWatch
+from eagletui.engine.failures import Failures
 from eagletui.engine.launch import PHASE_STARTS, READY, Launch, Moment
 from eagletui.engine.logline import (
     Record,
@@ -18,7 +19,6 @@ from eagletui.engine.logline import (
 )
 from eagletui.engine.releases import Range, Version, infer_releases
 from eagletui.engine.splitter import Line, Splitter
-from eagletui.engine.verdicts import Failures
 from eagletui.model import events as ev
 from eagletui.model.events import Event
 from eagletui.model.speculative import accept_rate
@@ -240,7 +240,8 @@ class LogReader:
         self._watch = AcceptanceWatch(interval if isinstance(interval, int) else DEFAULT_INTERVAL)
 
     def _phase(self, record: Record, now: Moment) -> Iterator[Event]:
-        self._launch.releases = infer_releases([record.text], self._launch.releases)
+        releases = infer_releases([record.text], self._launch.releases)
+        yield from self._launch.learn(releases, now)
         begins = record.text.startswith(("Init ", "Load weight begin"))
         if not self._launch.announced and begins:
             self._launch.first = self._first if self._fresh else now.stamp
