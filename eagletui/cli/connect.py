@@ -21,6 +21,7 @@ def wanted_from(
     pid: int | None,
     api_key_env: str | None,
     interval: float | None = None,
+    under: str = "",
 ) -> Wanted:
     """What the person asked for on the command line.
 
@@ -41,6 +42,7 @@ def wanted_from(
         metrics=metrics or "",
         pid=pid,
         api_key=key,
+        under=under,
         interval=interval if interval is not None else defaults.interval,
     )
 

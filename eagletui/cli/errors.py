@@ -17,7 +17,7 @@ class SpokenError(click.ClickException):
     def __init__(self, error: EagletuiError) -> None:
         super().__init__(error.what)
         self.error = error
-        self.exit_code = error.exit_status
+        self.exit_code = error.exit_status  # type: ignore[misc]
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
         """Say what happened, what it means and what to do."""

@@ -10,6 +10,8 @@ from eagletui.model.diagnosis import Diagnosis
 LONGEST_FIRST_SILENCE = 120.0
 # Loading moves a bar, serving prints batches: only an idle server is quiet for long.
 LONGEST_SILENCE = 900.0
+# Where standard error leads elsewhere, the log is lost from the start; the first prints come early.
+REDIRECT_SEEN_AFTER = 10.0
 # A log this small after a start holds prints only: logging and bars go to stderr.
 STDOUT_ONLY_BYTES = 4096
 
@@ -25,7 +27,7 @@ def redirect_lost(
         stderr_elsewhere: whether file descriptor 2 leads somewhere else than file descriptor 1.
         file: the log's name, for the words.
     """
-    if not stderr_elsewhere or process_age < LONGEST_FIRST_SILENCE or size > STDOUT_ONLY_BYTES:
+    if not stderr_elsewhere or process_age < REDIRECT_SEEN_AFTER or size > STDOUT_ONLY_BYTES:
         return None
     return diagnosis(
         "redirect-lost",

@@ -28,7 +28,7 @@ class Feed(Protocol):
         ...
 
     def follow_metrics(self, url: str) -> None:
-        """Read metrics from this address, as the host sees it."""
+        """Read metrics from this address of the host, for the selected server or alone."""
         ...
 
     def reconnect(self) -> None:

@@ -18,6 +18,17 @@ class Histogram(Data, frozen=True):
     sum: float = 0.0
 
 
+class RankCounters(Data, frozen=True):
+    """Counters of one DP rank, kept apart because an idle rank runs passes it does not count."""
+
+    passes_total: float | None = None
+    decode_tokens_total: float | None = None
+    verify_seconds_total: float | None = None
+    draft_seconds_total: float | None = None
+    draft_extend_seconds_total: float | None = None
+    decode_seconds_total: float | None = None
+
+
 class Reading(Data, frozen=True):
     """One scrape, one engine: gauges of one tensor rank, summed over DP ranks where that is right.
 
@@ -58,6 +69,10 @@ class Reading(Data, frozen=True):
     e2e: Histogram | None = None
     # `/v1/loads` decode_moments: (steps, Σ batch, Σ t µs, Σ b², Σ b·t, Σ generated), 0.5.18+
     decode_moments: tuple[float, ...] | None = None
+    # by DP rank, in order; empty where there is only one
+    ranks: tuple[RankCounters, ...] = ()
+    # the page ended in the middle of a line: what is None may only be missing
+    truncated: bool = False
 
 
 class Quantiles(Data, frozen=True):
@@ -75,6 +90,8 @@ class Rates(Data, frozen=True):
         tok_s: generated tokens per second over all requests.
         step_ms: one draft–verify cycle (wall). Never called verify.
         verify_ms, draft_ms, draft_extend_ms: GPU time a step from the device timer only.
+        decode_ms: the same for a server that does not speculate (0.5.7–0.5.10 with speculation:
+            the whole step, draft included).
         accept_length: of this window where counters allow it, else the server's last gauge.
         accept_rate: computed by us, (accept length − 1)/k.
         source: where step_ms and the GPU times come from.
@@ -91,6 +108,7 @@ class Rates(Data, frozen=True):
     verify_ms: float | None = None
     draft_ms: float | None = None
     draft_extend_ms: float | None = None
+    decode_ms: float | None = None
     accept_length: float | None = None
     accept_rate: float | None = None
     source: StepSource = "none"

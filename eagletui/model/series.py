@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """Points of one span of time: `joined[i]` is False where point i does not continue i−1."""
+    """Points of one span of time: `joined[i]` is 0 where point i does not continue i−1."""
 
     times: Sequence[float]
     values: Sequence[float]
-    joined: Sequence[bool]
+    joined: bytes
 
 
 class Series:
@@ -60,6 +60,13 @@ class Series:
     def last(self) -> tuple[float, float] | None:
         """The newest (time, value)."""
         return (self._times[-1], self._values[-1]) if self._times else None
+
+    @property
+    def first(self) -> float | None:
+        """The oldest time kept."""
+        if self._coarse_times:
+            return self._coarse_times[0]
+        return self._times[0] if self._times else None
 
     def add(self, time: float, value: float) -> None:
         """Append a point; a value that is not finite makes a gap instead."""
@@ -116,7 +123,7 @@ class Series:
         times.extend(self._times[first:past])
         values.extend(self._values[first:past])
         joined.extend(self._joined[first:past])
-        return Window(times, values, [bool(flag) for flag in joined])
+        return Window(times, values, bytes(joined))
 
     def __iter__(self) -> Iterator[tuple[float, float]]:
         window = self.window(float("-inf"), float("inf"))

@@ -22,6 +22,8 @@ class Wanted(Data, frozen=True):
         pid: the server to watch where there are several.
         interval: seconds between scrapes.
         api_key: sent to the server in place of what its command line says.
+        under: only servers whose working directory is below this one (a simulated host shares this
+            machine's processes).
         history: bytes of an old log that are read; more is skipped in the middle.
     """
 
@@ -30,4 +32,5 @@ class Wanted(Data, frozen=True):
     pid: int | None = None
     interval: float = 1.0
     api_key: str | None = None
+    under: str = ""
     history: int = 256 << 20

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from typing import cast
 
 from eagletui.engine.reader import LogReader
 from eagletui.host.base import FilePosition, Host
 from eagletui.host.logs import follow_log
-from eagletui.model.errors import EagletuiError
-from eagletui.model.events import Event, LogGap, LogOpened, LogText, LogUnavailable
+from eagletui.model.errors import ConnectionLost, EagletuiError
+from eagletui.model.events import Event, GapReason, LogGap, LogOpened, LogText, LogUnavailable
 from eagletui.model.server import LogPlace
 from eagletui.monitor.hub import Hub
+
+QUIET = 0.5
+"""Seconds without a byte after which the end of an old log is taken as reached."""
 
 
 class Tail:
@@ -42,6 +47,7 @@ class Tail:
         self._reader = LogReader(server, clock=clock)
         self._position: FilePosition | None = None
         self._opened = False
+        self._heard_at = 0.0
 
     @property
     def caught_up(self) -> bool:
@@ -60,18 +66,20 @@ class Tail:
         if not self._opened:
             self._opened = True
             await self._say(hub, note, [self._opening()])
+        settling = asyncio.ensure_future(self._settle())
         try:
             async for chunk in follow_log(
                 host, self.place, position=self._position, history=self._history
             ):
                 at = self._wall()
+                self._heard_at = time.monotonic()
                 events: list[Event] = []
                 if chunk.gap:
                     events.append(
                         LogGap(
                             at=at,
                             server=self._server,
-                            reason=chunk.gap,  # type: ignore[arg-type]
+                            reason=cast(GapReason, chunk.gap),
                             skipped=chunk.skipped,
                         )
                     )
@@ -90,12 +98,24 @@ class Tail:
                 self._position = chunk.position
                 if chunk.live:
                     self.whole.set()
+        except ConnectionLost:
+            return  # said by whoever holds the connection; reading goes on after the next one
         except EagletuiError as error:
             self.whole.set()
             unavailable = LogUnavailable(
                 at=self._wall(), server=self._server, detail=error.what, advice=error.advice
             )
             await self._say(hub, note, [unavailable])
+        finally:
+            settling.cancel()
+
+    async def _settle(self) -> None:
+        """An old log's last bytes may be the last for hours: silence says that it was read."""
+        self._heard_at = time.monotonic()
+        while not self.whole.is_set():
+            await asyncio.sleep(QUIET / 2)
+            if time.monotonic() - self._heard_at >= QUIET:
+                self.whole.set()
 
     async def _say(self, hub: Hub, note: Callable[[Event], None], events: list[Event]) -> None:
         for event in events:

@@ -1,1 +1,1 @@
-"""A simulated host: a real SSH server and a real HTTP server on loopback."""
+"""A simulated host: a real SSH server and real server processes that behave like SGLang."""

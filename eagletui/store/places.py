@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
@@ -32,7 +33,7 @@ def launches_file() -> Path:
     return data_folder() / "launches.json"
 
 
-PLACES = {
+PLACES: dict[str, Callable[[], Path]] = {
     "config": config_folder,
     "config file": lambda: config_folder() / "config.toml",
     "user themes": lambda: config_folder() / "themes",

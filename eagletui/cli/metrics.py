@@ -1,0 +1,294 @@
+"""`eagletui metrics FILE|URL|-`: one scrape, or several, as numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import bz2
+import gzip
+import lzma
+import os
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import click
+from msgspec.structs import replace
+
+from eagletui.cli.options import json_option
+from eagletui.cli.output import echo_json
+from eagletui.engine.http_problems import classify_exception, classify_reply
+from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics, too_large
+from eagletui.engine.quantiles import milliseconds
+from eagletui.engine.rates import busy_span, over
+from eagletui.engine.scrapes import split_scrapes
+from eagletui.model.errors import EagletuiError, HostError, UsageError
+from eagletui.model.readings import Quantiles, Rates, Reading
+from eagletui.model.speculative import accept_rate
+from eagletui.model.text import visible
+
+FETCH_SECONDS = 10.0
+# A file of many scrapes may be larger than any page.
+MAX_FILE = 1 << 30
+
+
+class Summary(NamedTuple):
+    """A file's last reading, and the rates over its busy span where there are several."""
+
+    reading: Reading
+    rates: Rates
+    scrapes: int
+
+
+@click.command()
+@click.argument("source", metavar="FILE|URL|-")
+@click.option(
+    "--api-key-env",
+    metavar="NAME",
+    help="The environment variable that holds the server's API key.",
+)
+@json_option
+def metrics(source: str, api_key_env: str | None, as_json: bool) -> None:
+    """Explain a saved or live /metrics page.
+
+    Of several scrapes, each after a line `### unix-time`, the gauges are those of the last busy
+    one, and rates are taken over the busy span: from the first to the last scrape between which
+    requests ran, those at which they began or ended left out. One scrape has no rates, and its
+    TTFT and ITL are those since the server started. FILE may be compressed (gz, xz, bz2); - is
+    standard input.
+    """
+    if source.startswith(("http://", "https://")):
+        data = fetch(source, api_key_env)
+    else:
+        data = _read(source)
+    summary = summarise(data, now=time.time())
+    if as_json:
+        echo_json(document(summary))
+    else:
+        for line in lines(summary):
+            click.echo(line)
+
+
+# --- getting the bytes ------------------------------------------------------------------------
+
+
+def fetch(url: str, api_key_env: str | None) -> bytes:
+    """One page over HTTP from this machine.
+
+    Raises:
+        HostError: no connection, or it ended.
+        EagletuiError: the server said something else.
+        UsageError: the named variable is not set.
+    """
+    headers = {}
+    if api_key_env is not None:
+        key = os.environ.get(api_key_env)
+        if not key:
+            raise UsageError(
+                f"The environment variable {api_key_env} is not set.",
+                advice="Export the server's API key in it, or leave --api-key-env out.",
+            )
+        headers["Authorization"] = f"Bearer {key}"
+    return asyncio.run(_get(_address(url), headers))
+
+
+def _address(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host}/{path}" if slash and path else f"{scheme}://{host}/metrics"
+
+
+async def _get(url: str, headers: dict[str, str]) -> bytes:
+    import aiohttp
+
+    limit = aiohttp.ClientTimeout(total=FETCH_SECONDS)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=limit, headers=headers) as session,
+            session.get(url) as response,
+        ):
+            body = bytearray()
+            async for block in response.content.iter_chunked(1 << 16):
+                body += block
+                if len(body) > MAX_BODY:
+                    raise too_large(len(body))
+    except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
+        if isinstance(error, (aiohttp.InvalidURL, ValueError)):
+            raise UsageError(f"{visible(url)} is no address that can be asked.") from None
+        problem = classify_exception(error)
+        advice = problem.advice
+        raise HostError(f"{visible(url)}: {problem.detail}", advice=advice) from None
+    said = classify_reply(response.status, bytes(body[:512]), path=response.url.path)
+    if said is not None:
+        raise EagletuiError(said.detail, advice=said.advice)
+    return bytes(body)
+
+
+def _read(source: str) -> bytes:
+    if source == "-":
+        return _limited(sys.stdin.buffer)
+    try:
+        with Path(source).open("rb") as file:
+            return _unpacked(_limited(file), source)
+    except OSError as error:
+        raise EagletuiError(
+            f"{visible(source)} can't be read: {error.strerror or error}.",
+            advice="Give a file, an http address, or - for standard input.",
+        ) from None
+
+
+def _limited(file: BinaryIO) -> bytes:
+    data = file.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        raise too_large(len(data))
+    return data
+
+
+_PACKED: tuple[tuple[bytes, Any], ...] = (
+    (b"\x1f\x8b", gzip.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+    (b"BZh", bz2.open),
+)
+
+
+def _unpacked(data: bytes, source: str) -> bytes:
+    for magic, opener in _PACKED:
+        if data.startswith(magic):
+            import io
+
+            try:
+                return _limited(opener(io.BytesIO(data)))
+            except (OSError, EOFError, zlib.error, lzma.LZMAError):
+                raise EagletuiError(
+                    f"{visible(source)} is compressed, and damaged or cut.",
+                    advice="Copy it again.",
+                ) from None
+    return data
+
+
+# --- saying what they say ---------------------------------------------------------------------
+
+
+def summarise(data: bytes, *, now: float) -> Summary:
+    """What a page or a file of scrapes says.
+
+    Scrapes that are no metrics (the server was away) are passed over where others are good.
+
+    Raises:
+        NotMetrics: there is no good page in it.
+    """
+    reader, readings, refused = MetricsReader(), [], None
+    scrapes = split_scrapes(data)
+    for scrape in scrapes:
+        try:
+            readings.append(reader.read(scrape.body, at=now if scrape.at is None else scrape.at))
+        except NotMetrics as error:  # noqa: PERF203
+            refused = error
+    if not readings:
+        assert refused is not None
+        raise refused
+    span = busy_span(readings) or readings[-1:]
+    if len(span) < 2:
+        last = readings[-1]
+        since_start = replace(
+            over((last,)), ttft_ms=milliseconds(last.ttft), itl_ms=milliseconds(last.itl)
+        )
+        return Summary(last, since_start, len(readings))
+    return Summary(span[-1], over(span, histograms=readings), len(readings))
+
+
+def document(summary: Summary) -> dict[str, Any]:
+    """The contract of `metrics --json`; what a release does not say is null."""
+    reading, rates = summary.reading, summary.rates
+    many = rates.seconds > 0.0
+    length = reading.accept_length
+    return {
+        "engine": reading.engine or None,
+        "accept_length": length,
+        "accept_rate": None if length is None else accept_rate(length, reading.num_steps),
+        "num_steps": reading.num_steps,
+        "num_draft_tokens": reading.num_draft_tokens,
+        "gen_throughput": reading.gen_throughput,
+        "running": reading.running,
+        "queued": reading.queued,
+        "token_usage": reading.token_usage,
+        "rates": {
+            "tok_s": rates.tok_s,
+            "step_ms": rates.step_ms,
+            "verify_ms": rates.verify_ms,
+            "draft_ms": rates.draft_ms,
+            "draft_extend_ms": rates.draft_extend_ms,
+            "accept_length": rates.accept_length if many else None,
+            "source": rates.source if many and rates.source != "none" else None,
+        },
+        "ttft_ms": _quantiles(rates.ttft_ms),
+        "itl_ms": _quantiles(rates.itl_ms),
+    }
+
+
+def _quantiles(quantiles: Quantiles) -> dict[str, float | None]:
+    return {"p50": quantiles.p50, "p99": quantiles.p99}
+
+
+def lines(summary: Summary) -> list[str]:
+    """The same for a person."""
+    reading, rates = summary.reading, summary.rates
+    if reading.engine != "sglang":
+        name = reading.engine or "an unknown program"
+        return [f"{reading.samples} samples of {name}: only SGLang's metrics are explained."]
+    title = f"SGLang, {visible(reading.model_name) or 'model not named'}, {reading.samples} samples"
+    if reading.dp_ranks > 1:
+        title += f", {reading.dp_ranks} DP ranks"
+    found = [title]
+    if reading.truncated:
+        found.append("The page is cut: what is missing below may only be missing here.")
+    rows: list[tuple[str, float | None, str, str]] = [
+        ("accept length", reading.accept_length, "", "server's gauge, last decode interval"),
+        ("accept rate", _rate(reading), "", "(accept length − 1) / steps"),
+        ("num steps", reading.num_steps, "", ""),
+        ("draft tokens", reading.num_draft_tokens, "", ""),
+        ("running", reading.running, "", ""),
+        ("queued", reading.queued, "", ""),
+        ("KV usage", _percent(reading.token_usage), "%", ""),
+        ("gen throughput", reading.gen_throughput, "tok/s", "server's gauge"),
+    ]
+    if rates.seconds > 0.0:
+        rows += [
+            ("tok/s", rates.tok_s, "", f"over {rates.seconds:.1f} s of {summary.scrapes} scrapes"),
+            ("step", rates.step_ms, "ms", "wall"),
+            ("verify", rates.verify_ms, "ms", rates.source),
+            ("draft", rates.draft_ms, "ms", rates.source),
+            ("draft extend", rates.draft_extend_ms, "ms", rates.source),
+            ("decode", rates.decode_ms, "ms", rates.source),
+            ("accept length", rates.accept_length, "", "over the same time"),
+        ]
+    note = "" if rates.seconds > 0.0 else "since the server started"
+    rows += [
+        ("TTFT p50", rates.ttft_ms.p50, "ms", note),
+        ("TTFT p99", rates.ttft_ms.p99, "ms", note),
+        ("ITL p50", rates.itl_ms.p50, "ms", note),
+        ("ITL p99", rates.itl_ms.p99, "ms", note),
+    ]
+    found += [
+        f"  {name:<15}{_figure(value):>9} {unit:<6}{note}".rstrip()
+        for name, value, unit, note in rows
+        if value is not None
+    ]
+    if rates.seconds <= 0.0:
+        found.append("One scrape has no rates: save several, each after a line `### unix-time`.")
+    return found
+
+
+def _rate(reading: Reading) -> float | None:
+    if reading.accept_length is None:
+        return None
+    return accept_rate(reading.accept_length, reading.num_steps)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100.0 * share
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.2f}"

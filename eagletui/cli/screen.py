@@ -1,0 +1,86 @@
+"""The live screen on a host: settings first, the screen next, everything heavy after that."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from eagletui.model.ask import Asker
+from eagletui.model.base import Data
+from eagletui.tui.app import EagleApp
+from eagletui.tui.config import load_settings
+
+if TYPE_CHECKING:
+    from eagletui.monitor.monitor import Monitor
+
+CONNECT = "eagletui.cli.connect"
+
+
+class ScreenOptions(Data, frozen=True):
+    """What the command line says about the screen and what it watches."""
+
+    ssh_config: tuple[str, ...] = ()
+    log: str = ""
+    metrics: str = ""
+    pid: int | None = None
+    api_key_env: str | None = None
+    interval: float | None = None
+    theme: str | None = None
+    read_only: bool = False
+    under: str = ""
+
+
+def open_screen(
+    target: str | None,
+    options: ScreenOptions,
+    *,
+    before: Callable[[], Awaitable[tuple[str | None, ScreenOptions]]] | None = None,
+    name: str = "",
+) -> None:
+    """Open the screen and stay until the person leaves.
+
+    Args:
+        target: the host; None is this machine.
+        options: from the command line, over what `config.toml` says.
+        before: runs after the first paint and gives the target and options to use in place of
+            these (a simulated host is started so).
+        name: what the header calls the host where that is not the target.
+
+    Raises:
+        ConfigError: `config.toml` can't be used.
+        UsageError: an option can't be used.
+    """
+    settings = load_settings()
+    if options.theme is not None:
+        settings = replace(settings, theme=options.theme)
+    interval = options.interval if options.interval is not None else settings.interval
+    settings = replace(settings, interval=interval)
+
+    async def make(asker: Asker) -> Monitor:
+        # asyncssh and aiohttp take half a second to import: not on the loop that paints.
+        connect = await asyncio.to_thread(importlib.import_module, CONNECT)
+        where, chosen = await before() if before is not None else (target, options)
+        wanted = connect.wanted_from(
+            log=chosen.log,
+            metrics=chosen.metrics,
+            pid=chosen.pid,
+            api_key_env=chosen.api_key_env,
+            interval=interval,
+            under=chosen.under,
+        )
+        monitor: Monitor = connect.make_monitor(
+            where, wanted=wanted, asker=asker, ssh_config=chosen.ssh_config
+        )
+        return monitor
+
+    app = EagleApp(
+        make,
+        settings,
+        target=name or target or "localhost",
+        read_only=options.read_only,
+    )
+    app.run()

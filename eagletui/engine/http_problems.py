@@ -1,0 +1,118 @@
+"""What a failed scrape means and what to do about it, in words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from eagletui.model.events import ScrapeProblem
+from eagletui.model.text import visible, visible_bytes
+
+
+class Problem(NamedTuple):
+    """`loading` says that this is what a server looks like while it loads: no failure yet."""
+
+    problem: ScrapeProblem
+    detail: str
+    advice: str = ""
+    loading: bool = False
+
+
+# Names of exceptions (or of their bases), as classes of aiohttp, asyncio and the host are called.
+_KINDS: tuple[tuple[str, ScrapeProblem], ...] = (
+    ("ConnectionRefused", "refused"),
+    ("ChannelOpen", "refused"),
+    ("Timeout", "timeout"),
+    ("TooLarge", "too large"),
+    ("NotMetrics", "not metrics"),
+    ("PayloadError", "truncated"),
+    ("IncompleteRead", "truncated"),
+    ("Disconnected", "closed"),
+    ("ConnectionReset", "closed"),
+    ("BrokenPipe", "closed"),
+    ("ConnectionLost", "closed"),
+    ("ClientConnector", "refused"),
+)
+_SAID: dict[str, tuple[str, str]] = {
+    "timeout": (
+        "The server did not answer in time.",
+        "Its HTTP loop may be busy (a scrape costs it 31 ms a rank): scrape less often.",
+    ),
+    "too large": ("The reply is far too large for a page of metrics.", "Check the address."),
+    "not metrics": ("The reply is no page of metrics.", "Check the address."),
+    "truncated": ("The reply ended before it was complete.", "The server may be going down."),
+    "closed": (
+        "The connection ended while the server was asked.",
+        "If that stays so, see the end of the log.",
+    ),
+}
+_METRICS_OFF = (
+    "Start the server with --enable-metrics. If it has that flag, this is the port of a node with"
+    " --node-rank above 0 or of a router: ask node 0 on SGLang's own --port."
+)
+
+
+def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
+    """A request that got no reply, judged by the names of the exception's classes.
+
+    Args:
+        error: what the HTTP client, the connection or a reader raised.
+        ready: whether the server was ready before, so that a refusal is no longer loading.
+    """
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    problem: ScrapeProblem = next(
+        (p for name, p in _KINDS if any(name in kind for kind in kinds)), "closed"
+    )
+    words = visible(str(error).split(chr(10), 1)[0])[:300]
+    if problem == "refused":
+        if not ready:
+            return Problem(
+                problem,
+                "Nothing listens on the port yet.",
+                "SGLang opens it only after weights and graphs are done: the log tells how far.",
+                loading=True,
+            )
+        return Problem(
+            problem,
+            "The port is closed: the server was ready and listens no more.",
+            "See the end of the log; look for other processes on that port.",
+        )
+    what, advice = _SAID[problem]
+    return Problem(
+        problem, what if problem == "not metrics" or not words else f"{what} ({words})", advice
+    )
+
+
+def classify_reply(
+    status: int, body: bytes = b"", *, whole: bool = True, path: str = "/metrics"
+) -> Problem | None:
+    """A reply that is of no use; None where it is fine.
+
+    Args:
+        body: its beginning is enough.
+        whole: False where reading stopped at the limit.
+    """
+    if 200 <= status < 300:
+        return None if whole else Problem("too large", *_SAID["too large"])
+    words = visible_bytes(body[:200].strip().split(b"\n", 1)[0], 120)
+    said = f"HTTP {status} for {path}" + (f": {words}" if words else "")
+    if status in (401, 403):
+        return Problem(
+            "unauthorised",
+            said,
+            "The server has an API key: name the variable that holds it (--api-key-env).",
+        )
+    if status == 404:
+        advice = (
+            _METRICS_OFF if path.startswith("/metrics") else "This release has no such address."
+        )
+        return Problem("not found", said, advice)
+    if status == 503:
+        return Problem(
+            "server error",
+            said,
+            "The server is starting, or draining before it ends.",
+            loading=True,
+        )
+    if status >= 500:
+        return Problem("server error", said, "See the log for what the server says about it.")
+    return Problem("not metrics", said, "Check the address: it should be SGLang's own port.")

@@ -1,0 +1,311 @@
+"""One SSH connection after the other, from here to the machine, all under the same trust rule.
+
+asyncssh can follow ProxyJump itself, but gives the hop neither our questions nor our rule about
+host keys; so every hop is connected here, through the one before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import asyncssh
+from asyncssh.public_key import get_default_certificate_algs, get_default_public_key_algs
+
+from eagletui.host import trust
+from eagletui.host.auth import Client, KeyRing, Patience
+from eagletui.host.config import HostConfig, load_config
+from eagletui.host.target import Target, parse_target
+from eagletui.model.ask import Asker, HostKeyQuestion
+from eagletui.model.base import Data
+from eagletui.model.errors import (
+    AuthenticationFailed,
+    ConfigError,
+    HostError,
+    UsageError,
+)
+
+_CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
+_PREFERRED = (b"ssh-ed25519", b"ecdsa-sha2", b"rsa-sha2", b"sk-")
+_MOST_HOPS = 8
+
+
+class Link(Data, frozen=True):
+    """A machine connected, with the connections that lead there (first hop first)."""
+
+    connection: asyncssh.SSHClientConnection
+    client: Client
+    config: HostConfig
+    through: tuple[asyncssh.SSHClientConnection, ...] = ()
+
+    def abort(self) -> None:
+        """Drop everything at once, the farthest connection first."""
+        for connection in (self.connection, *reversed(self.through)):
+            connection.abort()
+
+    async def close(self) -> None:
+        """Say goodbye on every hop; a dead one is dropped after a moment."""
+        for connection in (self.connection, *reversed(self.through)):
+            connection.close()
+            with contextlib.suppress(asyncio.TimeoutError, OSError, asyncssh.Error):
+                await asyncio.wait_for(connection.wait_closed(), 2.0)
+            connection.abort()
+
+
+async def plan(target: Target, files: Sequence[str]) -> list[HostConfig]:
+    """The machines to go through, in order, the target last.
+
+    Raises:
+        ConfigError: the configuration cannot be read, or its jumps lead in a circle.
+    """
+    route: list[HostConfig] = []
+    wanted = [target]
+    while wanted:
+        config = await asyncio.to_thread(load_config, wanted.pop(), files)
+        route.insert(0, config)
+        if len(route) > _MOST_HOPS:
+            names = " → ".join(hop.alias for hop in route[:4])
+            raise ConfigError(
+                f"ProxyJump leads in a circle: {names} …",
+                advice="Correct ProxyJump in ~/.ssh/config.",
+            )
+        # Only the first jump may have jumps of its own; a list says all the others.
+        if config.jump and not wanted:
+            wanted = _jumps(config)
+            while len(wanted) > 1:
+                hop = await asyncio.to_thread(load_config, wanted.pop(), files)
+                route.insert(0, hop)
+    return route
+
+
+def _jumps(config: HostConfig) -> list[Target]:
+    try:
+        return [parse_target(jump) for jump in config.jump.split(",")]
+    except UsageError as error:
+        raise ConfigError(
+            f"ProxyJump of {config.alias}: {error.what}", advice="Correct it in ~/.ssh/config."
+        ) from error
+
+
+async def connect(
+    route: Sequence[HostConfig],
+    files: Sequence[str],
+    asker: Asker,
+    ring: KeyRing,
+    timeout: float,
+) -> Link:
+    """Connect hop by hop.
+
+    Raises:
+        HostError: with what happened, what it means and what to do.
+    """
+    opened: list[asyncssh.SSHClientConnection] = []
+    try:
+        for hop in route[:-1]:
+            connection, _ = await _connect_hop(hop, files, opened, asker, ring, timeout)
+            opened.append(connection)
+        connection, client = await _connect_hop(route[-1], files, opened, asker, ring, timeout)
+    except BaseException:
+        for connection in reversed(opened):
+            connection.abort()
+        raise
+    return Link(connection=connection, client=client, config=route[-1], through=tuple(opened))
+
+
+async def _connect_hop(
+    hop: HostConfig,
+    files: Sequence[str],
+    opened: Sequence[asyncssh.SSHClientConnection],
+    asker: Asker,
+    ring: KeyRing,
+    timeout: float,
+) -> tuple[asyncssh.SSHClientConnection, Client]:
+    certificates = True
+    while True:
+        known = await asyncio.to_thread(
+            trust.look_up, hop.trust_name, (*hop.known_hosts, *hop.global_known_hosts)
+        )
+        clock = Patience(hop.connect_timeout or timeout)
+        client = Client(hop, known, asker, ring, clock)
+        options = _options(hop, files, opened, known, client, certificates=certificates)
+        try:
+            return await clock.limit(asyncssh.connect(hop.alias, **options)), client
+        except asyncssh.HostKeyNotVerifiable as error:
+            if client.ca_refused and certificates:
+                # Signed by an authority we do not know: the plain key has to speak for itself.
+                certificates = False
+                continue
+            await _judge(hop, known, client, asker, error)
+        except (OSError, asyncio.TimeoutError, asyncssh.Error, ValueError) as error:
+            raise _explain(error, hop, client, timeout) from error
+
+
+def _options(
+    hop: HostConfig,
+    files: Sequence[str],
+    opened: Sequence[asyncssh.SSHClientConnection],
+    known: trust.Known,
+    client: Client,
+    *,
+    certificates: bool,
+) -> dict[str, Any]:
+    authorities = known.keys("cert-authority")
+    options: dict[str, Any] = {
+        "config": list(files),
+        "port": hop.port,
+        "username": hop.user,
+        "tunnel": opened[-1] if opened else None,
+        "proxy_command": None,
+        "client_factory": lambda: client,
+        "known_hosts": lambda *_: ([], authorities, known.keys("revoked")),
+        "client_keys": None,
+        "agent_forwarding": False,
+        "x11_forwarding": False,
+        "request_pty": False,
+        "command": None,
+        "connect_timeout": None,
+        "login_timeout": 0,
+        "keepalive_interval": hop.keepalive[0],
+        "keepalive_count_max": hop.keepalive[1],
+    }
+    if hop.proxy_command and not opened:
+        # asyncssh takes what the command says on standard error for the protocol, and the end of
+        # that pipe for the end of the connection: keep it open, and unused.
+        silent = f"exec 9>&2 2>/dev/null; {hop.proxy_command}"
+        options["proxy_command"] = ["/bin/sh", "-c", silent]
+    if not hop.ciphers:
+        options["encryption_algs"] = _CIPHERS
+    if not hop.host_key_algorithms:
+        options["server_host_key_algs"] = _host_key_algorithms(
+            known, certificates=certificates and bool(authorities)
+        )
+    return options
+
+
+def _host_key_algorithms(known: trust.Known, *, certificates: bool) -> list[str]:
+    """What we can verify first, so that a host with several keys shows the one on file."""
+    plain = [alg for alg in get_default_public_key_algs() if b"webauthn" not in alg]
+    plain.sort(key=lambda alg: next((i for i, p in enumerate(_PREFERRED) if alg.startswith(p)), 9))
+    ours = [alg for key in known.keys("") for alg in key.sig_algorithms if alg in plain]
+    algorithms = [*(get_default_certificate_algs() if certificates else ()), *ours, *plain]
+    return [alg.decode() for alg in dict.fromkeys(algorithms)]
+
+
+async def _judge(
+    hop: HostConfig,
+    known: trust.Known,
+    client: Client,
+    asker: Asker,
+    error: asyncssh.HostKeyNotVerifiable,
+) -> None:
+    """Return when the key became trusted; raise otherwise."""
+    if "revoked" in str(error):
+        entry = next(iter(known.of("revoked")), None)
+        raise trust.revoked(hop, entry) from error
+    key = client.shown
+    if key is None:
+        raise HostError(
+            f"The host certificate of {hop.alias} is not valid: {error.reason}",
+            meaning="An authority that you trust signed it, but not for this machine or this time.",
+            advice="Ask who runs the machine for a new host certificate.",
+        ) from error
+    if entries := known.of(""):
+        same = [entry for entry in entries if trust.key_type(entry.key) == trust.key_type(key)]
+        raise trust.changed(hop, (same or entries)[0], key) from error
+    if hop.strict == "yes":
+        raise trust.unknown(
+            hop, key, "StrictHostKeyChecking is on, so that nobody is asked."
+        ) from error
+    if hop.strict == "ask":
+        question = HostKeyQuestion(
+            host=hop.alias,
+            address=f"{hop.host}:{hop.port}" if ":" not in hop.host else f"[{hop.host}]:{hop.port}",
+            key_type=trust.key_type(key),
+            fingerprint=key.get_fingerprint(),
+            file=hop.known_hosts[0] if hop.known_hosts else "",
+        )
+        if not await asker.host_key(question):
+            raise trust.unknown(hop, key, "It was not accepted.") from error
+    await asyncio.to_thread(trust.remember, hop, key)
+    if not hop.known_hosts:
+        raise HostError(
+            f"The key of {hop.alias} cannot be kept: UserKnownHostsFile is none.",
+            advice="Name a file with UserKnownHostsFile in ~/.ssh/config.",
+        )
+
+
+def _explain(error: BaseException, hop: HostConfig, client: Client, timeout: float) -> HostError:
+    """An exception of asyncssh or the system in the person's words."""
+    where = f"{hop.alias} ({hop.host}, port {hop.port})"
+    if isinstance(error, asyncio.TimeoutError):
+        if client.authenticating:
+            return HostError(
+                f"{where} did not finish the login within {hop.connect_timeout or timeout:g} s.",
+                advice="The machine may be overloaded; try again, or raise --connect-timeout.",
+            )
+        return HostError(
+            f"{where} did not answer within {hop.connect_timeout or timeout:g} s.",
+            meaning="A firewall drops the packets, the machine is off, or what listens there "
+            "is no SSH server.",
+            advice="Check the address and whether a VPN or ProxyJump is needed.",
+        )
+    if isinstance(error, socket.gaierror):
+        return HostError(
+            f"The name {hop.host} is not known.",
+            meaning="No host of this name is in ~/.ssh/config, and DNS knows none.",
+            advice="Check the spelling; names from ~/.ssh/config can be used.",
+        )
+    if isinstance(error, ConnectionRefusedError):
+        return HostError(
+            f"{where} refused the connection.",
+            meaning="The machine is there, but no SSH server listens on this port.",
+            advice="Check the port (user@host:port) and that sshd runs.",
+        )
+    if isinstance(error, asyncssh.ChannelOpenError):
+        return HostError(
+            f"The machine before {hop.alias} could not reach {hop.host}, port {hop.port}: "
+            f"{error.reason}.",
+            advice="Check the address as seen from there, and AllowTcpForwarding on it.",
+        )
+    if isinstance(error, asyncssh.PermissionDenied) or "oo many authentication" in str(error):
+        tried = ", ".join(dict.fromkeys(client.tried)) or "nothing: no key, agent or password"
+        many = "oo many" in str(error)
+        return AuthenticationFailed(
+            f"{where} did not accept {hop.user}.",
+            meaning=f"Tried: {tried}.",
+            advice="The agent offers too many keys: set IdentitiesOnly and IdentityFile for this "
+            "host in ~/.ssh/config."
+            if many
+            else "Check the user's name, and that your public key is in ~/.ssh/authorized_keys "
+            "there; `ssh -v` shows more.",
+        )
+    return _explain_rest(error, hop, where, client)
+
+
+def _explain_rest(error: BaseException, hop: HostConfig, where: str, client: Client) -> HostError:
+    if isinstance(error, asyncssh.KeyExchangeFailed):
+        return HostError(
+            f"{where} and eagletui share no method: {error.reason}.",
+            advice="Loosen KexAlgorithms, Ciphers or HostKeyAlgorithms for this host.",
+        )
+    if isinstance(error, (asyncssh.DisconnectError, ConnectionError)):
+        by = "its ProxyCommand" if hop.proxy_command else "it"
+        stage = "during the login" if client.authenticating else "before the login"
+        return HostError(
+            f"The connection to {where} ended {stage}: {error}.",
+            meaning=f"Either {by} closed it, or what listens there is no SSH server.",
+            advice="Try `ssh` by hand; sshd may limit connections (MaxStartups) or took too "
+            "long to be answered (LoginGraceTime).",
+        )
+    if isinstance(error, OSError):
+        return HostError(
+            f"There is no way to {where}: {error.strerror or error}.",
+            advice="Check the network, the address, and whether a VPN or ProxyJump is needed.",
+        )
+    return HostError(
+        f"The connection to {where} could not be set up: {error}.",
+        advice="Check the options for this host in ~/.ssh/config.",
+    )

@@ -1,0 +1,178 @@
+# ruff: noqa: ARG002 - the signatures are those of the library that calls
+"""This machine as a host: the same contract without SSH."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Sequence
+
+import aiohttp
+
+from eagletui.host import shell
+from eagletui.host.base import Completed
+from eagletui.host.channel import Inbox
+from eagletui.host.shellhost import ShellHost
+from eagletui.model.errors import CommandTimeout, HostError
+
+# Where a login shell would start.
+_HOME = os.path.expanduser("~")
+
+
+class _Process(asyncio.SubprocessProtocol):
+    """One command on this machine: a `Channel`."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._inbox = Inbox()
+        self._paused = False
+        self._closed = asyncio.get_running_loop().create_future()
+        self.stderr = bytearray()
+        self.status: int | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self.stderr += data[: max(0, 65536 - len(self.stderr))]
+            return
+        self._inbox.put(data)
+        if self._inbox.wants_pause and not self._paused:
+            self._paused = True
+            self._pipe(1, "pause_reading")
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self._inbox.end()
+
+    def process_exited(self) -> None:
+        assert self._transport is not None
+        code = self._transport.get_returncode()
+        self.status = code if code is None or code >= 0 else None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._inbox.end()
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    async def read(self) -> bytes:
+        data = await self._inbox.get()
+        if self._paused:
+            self._paused = False
+            self._pipe(1, "resume_reading")
+        return data
+
+    def write(self, data: bytes) -> None:
+        self._pipe(0, "write", data)
+
+    def write_eof(self) -> None:
+        self._pipe(0, "close")
+
+    async def wait_closed(self) -> None:
+        await asyncio.shield(self._closed)
+
+    def close(self) -> None:
+        """End the command's whole process group: it has a session of its own."""
+        if self._transport is None:
+            return
+        self.write_eof()
+        if self._transport.get_returncode() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        self._transport.close()
+
+    def _pipe(self, fd: int, method: str, *arguments: object) -> None:
+        pipe = self._transport.get_pipe_transport(fd) if self._transport else None
+        if pipe is not None and not pipe.is_closing():
+            getattr(pipe, method)(*arguments)
+
+
+class LocalHost(ShellHost):
+    """This machine. See `eagletui.host.base.Host`."""
+
+    name = "localhost"
+    address = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._never: asyncio.Future[str] | None = None
+
+    async def connect(self) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """End `wait_lost`; commands end with their iterations."""
+        if self._never is not None and not self._never.done():
+            self._never.set_result("closed")
+        self._never = None
+
+    async def wait_lost(self) -> str:
+        """This machine is not lost: waits until `close`."""
+        if self._never is None:
+            self._never = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._never)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout: float = 10.0,
+        limit: int = 8 << 20,
+    ) -> Completed:
+        """Run one command; see `eagletui.host.base.Host.run`."""
+        process = await self._spawn(argv)
+        try:
+            process.write(stdin)
+            process.write_eof()
+            return await asyncio.wait_for(self._collect(process, argv, limit), timeout)
+        except asyncio.TimeoutError as error:
+            raise CommandTimeout(
+                f"`{argv[0]}` did not end within {timeout:g} s.",
+                meaning="This machine is overloaded, or the command hangs.",
+                advice="It was ended; eagletui goes on without its answer.",
+            ) from error
+        finally:
+            process.close()
+
+    async def start(self, argv: Sequence[str]) -> _Process:
+        return await self._spawn(argv)
+
+    def http(self) -> aiohttp.BaseConnector:
+        return aiohttp.TCPConnector(keepalive_timeout=60.0, limit=8)
+
+    async def _spawn(self, argv: Sequence[str]) -> _Process:
+        for word in argv:
+            shell.quote(word)
+        loop = asyncio.get_running_loop()
+        try:
+            _, process = await loop.subprocess_exec(
+                _Process, *argv, cwd=_HOME, start_new_session=True
+            )
+        except FileNotFoundError:
+            # As a shell would have it, so that callers need not know where they run.
+            missing = shell.script('echo "$1: not found" >&2; exit 127', argv[0])
+            _, process = await loop.subprocess_exec(_Process, *missing, start_new_session=True)
+        except OSError as error:
+            raise HostError(f"`{argv[0]}` cannot be started: {error.strerror}.") from error
+        return process
+
+    async def _collect(self, process: _Process, argv: Sequence[str], limit: int) -> Completed:
+        parts: list[bytes] = []
+        size = 0
+        while data := await process.read():
+            parts.append(data)
+            size += len(data)
+            if size > limit:
+                raise HostError(
+                    f"`{argv[0]}` wrote more than {limit} bytes.",
+                    advice="It was ended; eagletui goes on without its answer.",
+                )
+        await process.wait_closed()
+        return Completed(
+            status=process.status, stdout=b"".join(parts), stderr=bytes(process.stderr)
+        )

@@ -1,0 +1,338 @@
+"""A machine reached over SSH."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Sequence
+
+import aiohttp
+import asyncssh
+
+from eagletui.host import hops, shell
+from eagletui.host.auth import KeyRing
+from eagletui.host.base import Completed
+from eagletui.host.channel import Inbox
+from eagletui.host.config import default_files
+from eagletui.host.http import ChannelConnector
+from eagletui.host.shellhost import ShellHost
+from eagletui.host.target import parse_target
+from eagletui.model.ask import Asker
+from eagletui.model.errors import CommandTimeout, ConnectionLost, HostError
+from eagletui.model.text import visible_bytes
+
+# sshd allows ten sessions a connection; followers, streams and the spare one need some.
+_COMMANDS_AT_ONCE = 4
+_STARTING = 15.0
+
+
+class _Session(asyncssh.SSHClientSession[bytes]):
+    """One remote command: a `Channel`."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._chan: asyncssh.SSHClientChannel[bytes] | None = None
+        self._inbox = Inbox()
+        self._head = b""
+        self._paused = False
+        self._closed = asyncio.get_running_loop().create_future()
+        self._began = asyncio.Event()
+        self.stderr = bytearray()
+        self.pid: int | None = None
+        self.status: int | None = None
+        self.error: Exception | None = None
+
+    # --- asyncssh's side ----------------------------------------------------------------------
+
+    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
+        self._chan = chan
+
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        if datatype is not None:
+            self.stderr += data[: max(0, 65536 - len(self.stderr))]
+            return
+        if self.pid is None:
+            data = self._after_token(data)
+        if data:
+            self._inbox.put(data)
+            if self._inbox.wants_pause and self._chan is not None and not self._paused:
+                self._paused = True
+                self._chan.pause_reading()
+
+    def exit_status_received(self, status: int) -> None:
+        self.status = status
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.error = exc
+        self._inbox.end(None if exc is None else lost(exc))
+        self._began.set()
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    # --- our side -----------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        return self._closed.done()
+
+    @property
+    def chatter(self) -> bytes:
+        """What was said instead of starting the command."""
+        return bytes(self._head + self.stderr).strip()
+
+    async def read(self) -> bytes:
+        data = await self._inbox.get()
+        if self._paused and self._chan is not None:
+            self._paused = False
+            self._chan.resume_reading()
+        if not data and self.pid is None:
+            raise refused(self)
+        return data
+
+    def begin(self, argv: Sequence[str]) -> None:
+        """Tell the waiting shell what to become."""
+        self.write(shell.first_line(argv, self._token))
+
+    def write(self, data: bytes) -> None:
+        if self._chan is not None and not self._chan.is_closing():
+            with contextlib.suppress(OSError):
+                self._chan.write(data)
+
+    def write_eof(self) -> None:
+        if self._chan is not None and not self._chan.is_closing():
+            with contextlib.suppress(OSError):
+                self._chan.write_eof()
+
+    async def wait_began(self) -> None:
+        """Wait until the command runs, or never will."""
+        await self._began.wait()
+
+    async def wait_closed(self) -> None:
+        await asyncio.shield(self._closed)
+
+    def close(self) -> None:
+        if self._chan is not None:
+            self._chan.close()
+
+    def _after_token(self, data: bytes) -> bytes:
+        self._head = (self._head + data)[-65536:]
+        at = self._head.find(self._token.encode())
+        end = self._head.find(b"\n", at)
+        if at < 0 or end < 0:
+            return b""
+        self.pid = int(self._head[at + len(self._token) : end])
+        self._began.set()
+        return self._head[end + 1 :]
+
+
+def lost(error: BaseException | None) -> ConnectionLost:
+    """The loss of a connection in words."""
+    reason = str(error).strip().rstrip(".") if error is not None else ""
+    return ConnectionLost(
+        f"The connection was lost: {reason or 'the host closed it'}.",
+        meaning="What runs on the host goes on; only the view of it has stopped.",
+        advice="eagletui connects again by itself.",
+    )
+
+
+def refused(session: _Session) -> HostError:
+    """The host took the login but runs no commands."""
+    said = visible_bytes(session.chatter, 300)
+    return HostError(
+        "The host accepted the login but ran no command." + (f" It said: {said}" if said else ""),
+        meaning="The account may have no shell (nologin, git-shell) or a forced command.",
+        advice="Use an account with an ordinary shell.",
+    )
+
+
+class SshHost(ShellHost):
+    """A machine over SSH, perhaps through others. See `eagletui.host.base.Host`."""
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        asker: Asker,
+        config: Sequence[str] | None = None,
+        connect_timeout: float = 15.0,
+    ) -> None:
+        super().__init__()
+        self.name = target
+        self._target = parse_target(target)
+        self._asker = asker
+        self._files = default_files() if config is None else list(config)
+        self._timeout = connect_timeout
+        self._ring = KeyRing()
+        self._link: hops.Link | None = None
+        self._spare: asyncio.Task[_Session] | None = None
+        self._slots = asyncio.Semaphore(_COMMANDS_AT_ONCE)
+
+    # --- the connection -----------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Connect hop by hop. Answers given before are used again, in memory only."""
+        await self.close()
+        route = await hops.plan(self._target, self._files)
+        self._link = await hops.connect(route, self._files, self._asker, self._ring, self._timeout)
+        self._keep_spare()
+
+    async def close(self) -> None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.cancel()
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
+
+    @property
+    def address(self) -> str:
+        """Where the connection goes: address and port, "" when not connected."""
+        if self._link is None:
+            return ""
+        return f"{self._link.config.host}:{self._link.config.port}"
+
+    async def wait_lost(self) -> str:
+        """Wait until the connection is gone; says why."""
+        if self._link is None:
+            return "not connected"
+        error = await asyncio.shield(self._link.client.lost)
+        return str(error) if error is not None else "the connection was closed"
+
+    def connection(self) -> asyncssh.SSHClientConnection:
+        """The live connection.
+
+        Raises:
+            ConnectionLost: there is none.
+        """
+        if self._link is None:
+            raise ConnectionLost(f"{self.name} is not connected.")
+        if self._link.client.lost.done():
+            raise lost(self._link.client.lost.result())
+        return self._link.connection
+
+    # --- commands -----------------------------------------------------------------------------
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout: float = 10.0,
+        limit: int = 8 << 20,
+    ) -> Completed:
+        """Run one command; one that takes too long is killed on the host.
+
+        Raises:
+            CommandTimeout: it did not end in its time.
+            HostError: it wrote more than `limit` bytes.
+        """
+        async with self._slots:
+            session: _Session | None = None
+            try:
+                session = await asyncio.wait_for(self._session(), _STARTING)
+                session.begin(argv)
+                session.write(stdin)
+                session.write_eof()
+                await asyncio.wait_for(session.wait_began(), _STARTING)
+                return await asyncio.wait_for(_collect(session, limit), timeout)
+            except asyncio.TimeoutError as error:
+                await self._kill(session)
+                raise CommandTimeout(
+                    f"`{argv[0]}` did not end within {timeout:g} s on {self.name}.",
+                    meaning="The host is overloaded, or the command hangs.",
+                    advice="It was ended; eagletui goes on without its answer.",
+                ) from error
+            except _TooMuch as error:
+                await self._kill(session)
+                raise HostError(
+                    f"`{argv[0]}` wrote more than {limit} bytes on {self.name}.",
+                    advice="It was ended; eagletui goes on without its answer.",
+                ) from error
+            finally:
+                if session is not None:
+                    session.close()
+
+    async def start(self, argv: Sequence[str]) -> _Session:
+        session = await asyncio.wait_for(self._session(), _STARTING)
+        session.begin(argv)
+        return session
+
+    def http(self) -> aiohttp.BaseConnector:
+        return ChannelConnector(self.connection)
+
+    # --- sessions -----------------------------------------------------------------------------
+
+    async def _session(self) -> _Session:
+        """A shell that waits for its command: the spare one, while the next is being started.
+
+        A login shell can take 125 ms to start; and a connection without any session open
+        delays what it forwards by 40 ms.
+        """
+        spare, self._spare = self._spare, None
+        session: _Session | None = None
+        if spare is not None:
+            with contextlib.suppress(HostError):
+                session = await spare
+        if session is None or session.closed:
+            session = await self._open()
+        self._keep_spare()
+        return session
+
+    def _keep_spare(self) -> None:
+        if self._link is not None and self._spare is None:
+            self._spare = asyncio.create_task(self._open())
+            self._spare.add_done_callback(_ignore)
+
+    async def _open(self) -> _Session:
+        session = _Session(secrets.token_hex(8))
+        connection = self.connection()
+        try:
+            await connection.create_session(
+                lambda: session, shell.LAUNCHER, encoding=None, env=(), send_env=()
+            )
+        except asyncssh.ChannelOpenError as error:
+            self.connection()
+            raise HostError(
+                f"{self.name} opens no more sessions: {error.reason}.",
+                meaning="sshd limits the sessions of one connection (MaxSessions, 10 if not set).",
+                advice="Raise MaxSessions in sshd_config, or close what else uses the connection.",
+            ) from error
+        except (OSError, asyncssh.Error) as error:
+            raise lost(error) from error
+        return session
+
+    async def _kill(self, session: _Session | None) -> None:
+        """End a command's whole process group; closing the channel alone would not."""
+        if session is None or session.pid is None or session.closed:
+            return
+        argv = shell.script(
+            'kill -s KILL -- "-$1" 2>/dev/null || kill -s KILL "$1"', str(session.pid)
+        )
+        with contextlib.suppress(HostError, asyncio.TimeoutError):
+            killer = await asyncio.wait_for(self.start(argv), 5.0)
+            killer.write_eof()
+            await asyncio.wait_for(killer.wait_closed(), 5.0)
+
+
+class _TooMuch(Exception):
+    """A command wrote more than it may."""
+
+
+async def _collect(session: _Session, limit: int) -> Completed:
+    parts: list[bytes] = []
+    size = 0
+    while data := await session.read():
+        parts.append(data)
+        size += len(data)
+        if size > limit:
+            raise _TooMuch
+    await session.wait_closed()
+    if session.error is not None:
+        raise lost(session.error)
+    return Completed(status=session.status, stdout=b"".join(parts), stderr=bytes(session.stderr))
+
+
+def _ignore(task: asyncio.Task[_Session]) -> None:
+    if not task.cancelled():
+        task.exception()

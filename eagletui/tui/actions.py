@@ -1,0 +1,210 @@
+"""Every action a person can take, in one table: bindings, footer, help, palette, `[keys]`.
+
+To add one, add a row here and a method `action_<call>` on the screen it names (or on the app where
+`call` begins with `app.`).
+"""
+
+# ruff: noqa: E501 - one action a line reads better than six
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import NamedTuple
+
+EVERYWHERE = ("connecting", "servers", "main", "log", "details", "help", "legend")
+GROUPS = ("Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
+
+
+class Action(NamedTuple):
+    """One thing to do.
+
+    Attributes:
+        id: stable name used by `[keys]` in config.toml.
+        keys: default keys, Textual's names, comma separated; "" for the palette only.
+        name: two words at most, for the footer and the palette.
+        help: one sentence.
+        group: heading in the help.
+        where: screens that offer it.
+        call: Textual action, on the screen unless it names the app.
+        needs: what must be the case now; see `situation.py`.
+        footer: rank in the footer line, 0 is first; None is not shown there.
+    """
+
+    id: str
+    keys: str
+    name: str
+    help: str
+    group: str
+    where: tuple[str, ...]
+    call: str
+    needs: tuple[str, ...] = ()
+    footer: int | None = None
+
+
+# fmt: off
+ACTIONS: tuple[Action, ...] = (
+    Action("app.help", "question_mark,f1", "Help", "Show the keys of this screen.", "Program", EVERYWHERE, "app.help", (), 0),
+    Action("app.quit", "q,ctrl+q", "Quit", "Leave. The server and the host are not touched.", "Program", EVERYWHERE, "app.quit", (), 90),
+    Action("app.interrupt", "ctrl+c", "Interrupt", "Copy the selected text; pressed twice with nothing selected: quit.", "Program", EVERYWHERE, "app.interrupt"),
+    Action("app.back", "escape", "Back", "Close this, or go back to the whole picture.", "Program", EVERYWHERE, "back", ("back",), 35),
+    Action("app.palette", "ctrl+p,colon", "Commands", "Find any action by its name.", "Program", EVERYWHERE, "app.command_palette", (), 70),
+    Action("app.legend", "f2", "Meanings", "What each number means and where it comes from.", "Program", EVERYWHERE, "app.legend"),
+    Action("app.theme", "", "Theme", "Choose another theme; set `theme` in config.toml to keep it.", "Program", EVERYWHERE, "app.change_theme"),
+    Action("app.screenshot", "f8", "Screenshot", "Save what is on the screen as an SVG file.", "Program", EVERYWHERE, "app.picture"),
+    Action("link.retry", "r", "Reconnect", "Try to reach the host again now.", "Connection", EVERYWHERE, "app.reconnect", ("unlinked",), 5),
+    Action("servers.list", "s", "Servers", "List the servers found on this host.", "Servers", ("main", "log", "details"), "app.servers", (), 40),
+    Action("servers.open", "enter", "Watch", "Watch the marked server.", "Servers", ("servers",), "open", ("servers",), 1),
+    Action("servers.log", "o", "Log file", "Follow a log file by its path on the host (a glob takes the newest match).", "Servers", ("servers",), "ask_log", (), 2),
+    Action("servers.metrics", "u", "Metrics URL", "Read metrics from this address, as seen from the host.", "Servers", ("servers",), "ask_metrics", (), 3),
+    Action("view.log", "l", "Log", "Show the whole log.", "Views", ("main", "details"), "app.log", ("server",), 10),
+    Action("view.details", "d,i", "Details", "Command line, environment, arguments, workers, and what could not be read.", "Views", ("main", "log"), "app.details", ("server",), 20),
+    Action("view.startup", "g", "Start-up", "Show the phases of the start-up, or go back to the charts.", "Views", ("main",), "startup", ("ready",), 30),
+    Action("panel.1", "1", "Accept length", "Focus the chart of the accept length; once more fills the screen.", "Panels", ("main",), "panel(1)", ("charts",)),
+    Action("panel.2", "2", "Verify / step", "Focus the chart of verify latency or step time; once more fills the screen.", "Panels", ("main",), "panel(2)", ("charts",)),
+    Action("panel.3", "3", "tok/s", "Focus the chart of tokens per second; once more fills the screen.", "Panels", ("main",), "panel(3)", ("charts",)),
+    Action("panel.4", "4", "Numbers", "Focus requests, KV cache and latencies; once more fills the screen.", "Panels", ("main",), "panel(4)", ("charts",)),
+    Action("panel.5", "5", "GPUs", "Focus the GPUs; once more fills the screen.", "Panels", ("main",), "panel(5)", ("server",)),
+    Action("panel.6", "6", "Log tail", "Focus the end of the log; once more opens the whole log.", "Panels", ("main",), "panel(6)", ("server",)),
+    Action("panel.fill", "m,enter", "Maximise", "Let the focused panel fill the screen, or shrink it again.", "Panels", ("main",), "fill", ("server",), 60),
+    Action("time.window", "t", "Time window", "Cycle 1m, 5m, 15m, 1h, all.", "Time", ("main",), "window(1, True)", ("charts",), 50),
+    Action("time.narrower", "left_square_bracket", "Shorter window", "Show a shorter span of time.", "Time", ("main",), "window(-1)", ("charts",)),
+    Action("time.wider", "right_square_bracket", "Longer window", "Show a longer span of time.", "Time", ("main",), "window(1)", ("charts",)),
+    Action("time.pause", "space", "Pause", "Hold the charts still, or let them run again. Nothing is lost meanwhile.", "Time", ("main",), "pause", ("charts",), 45),
+    Action("time.back", "left", "Earlier", "While paused: move the charts a quarter window back.", "Time", ("main",), "scrub(-1)", ("paused",), 46),
+    Action("time.forward", "right", "Later", "While paused: move the charts a quarter window on.", "Time", ("main",), "scrub(1)", ("paused",), 47),
+    Action("rate.longer", "plus", "Scrape less", "Scrape metrics less often (up to every 30 s).", "Time", ("main",), "interval(1)", ("server",)),
+    Action("rate.shorter", "minus", "Scrape more", "Scrape metrics more often (down to every 0.2 s).", "Time", ("main",), "interval(-1)", ("server",)),
+    Action("log.search", "slash", "Search", "Find a regular expression; lower case finds both cases.", "Log", ("log",), "search", (), 1),
+    Action("log.next", "n", "Next match", "Go to the next match.", "Log", ("log",), "next_match", ("search",), 2),
+    Action("log.previous", "N", "Previous match", "Go to the match before.", "Log", ("log",), "previous_match", ("search",)),
+    Action("log.include", "ampersand", "Filter in", "Show only lines that match.", "Log", ("log",), "include", (), 3),
+    Action("log.exclude", "exclamation_mark", "Filter out", "Hide lines that match.", "Log", ("log",), "exclude", (), 4),
+    Action("log.clear", "x", "Clear filters", "Show every line again.", "Log", ("log",), "clear", ("filtered",), 5),
+    Action("log.level", "v", "Level", "Cycle the lowest level shown: all, info, warning, error.", "Log", ("log",), "level", (), 6),
+    Action("log.follow", "f", "Follow", "Stay at the end as lines arrive. Scrolling up stops it.", "Log", ("log",), "follow", (), 7),
+    Action("log.wrap", "w", "Wrap", "Wrap long lines, or cut them and scroll sideways.", "Log", ("log",), "wrap", (), 12),
+    Action("log.next_error", "e", "Next error", "Go to the next error.", "Log", ("log",), "next_error", (), 8),
+    Action("log.previous_error", "E", "Previous error", "Go to the error before.", "Log", ("log",), "previous_error"),
+    Action("log.polls", "p", "Polls", "Show or hide requests for /metrics, /health and the like.", "Log", ("log",), "polls", (), 13),
+    Action("log.bars", "b", "Bars", "Show or hide the steps of progress bars.", "Log", ("log",), "bars", (), 14),
+    Action("log.phase", "j", "Jump to phase", "Choose a phase of the start-up and go to its first line.", "Log", ("log",), "phase", (), 9),
+    Action("log.copy", "y", "Copy line", "Copy the marked line to the clipboard of your terminal (OSC 52).", "Log", ("log",), "copy", (), 15),
+    Action("details.search", "slash", "Search", "Show only the lines that contain this text.", "Details", ("details",), "search", (), 1),
+)
+# fmt: on
+
+# What an action is called while this is the case.
+RENAMED: Mapping[str, tuple[str, str]] = {
+    "time.pause": ("paused", "Go on"),
+    "view.startup": ("startup", "Charts"),
+    "panel.fill": ("filled", "Shrink"),
+}
+
+BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
+
+# How Textual names a character that is not a letter or a digit, where that differs from Unicode.
+_RENAMED = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
+}
+_SHOWN = {
+    "escape": "esc",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "question_mark": "?",
+    "exclamation_mark": "!",
+    "ampersand": "&",
+    "slash": "/",
+    "colon": ":",
+    "plus": "+",
+    "minus": "-",
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+}
+
+
+class BadKey(ValueError):
+    """An entry of `[keys]` that cannot be used; `action` is the entry's name."""
+
+    def __init__(self, action: str, what: str, advice: str) -> None:
+        super().__init__(what)
+        self.action, self.what, self.advice = action, what, advice
+
+
+def key_name(key: str) -> str:
+    """Textual's name of a key as a person writes it: `/` is `slash`."""
+    *modifiers, last = key.strip().split("+") if key.strip() != "+" else ["+"]
+    if len(last) == 1 and not last.isalnum():
+        name = unicodedata.name(last, last).lower().replace("-", "_").replace(" ", "_")
+        last = _RENAMED.get(name, name)
+    return "+".join([*modifiers, last])
+
+
+def key_shown(key: str) -> str:
+    """A key as a person reads it: `slash` is `/`, `ctrl+p` is `^p`."""
+    key = key_name(key)
+    if key.startswith("ctrl+"):
+        return "^" + key_shown(key[5:])
+    return _SHOWN.get(key, key)
+
+
+def keys_of(action: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of an action after the person's changes."""
+    text = changed.get(action.id, action.keys)
+    return tuple(key_name(key) for key in text.split(",") if key.strip()) if text != "," else (",",)
+
+
+def first_key(name: str, changed: Mapping[str, str]) -> str:
+    """The first key of the action of this id, as a person reads it."""
+    keys = keys_of(BY_ID[name], changed)
+    return key_shown(keys[0]) if keys else name
+
+
+def name_of(action: Action, facts: frozenset[str]) -> str:
+    """The action's name as things are now."""
+    fact, name = RENAMED.get(action.id, ("", ""))
+    return name if fact in facts else action.name
+
+
+def actions_of(screen: str) -> tuple[Action, ...]:
+    """What a screen offers, in the order of `GROUPS`."""
+    offered = (action for action in ACTIONS if screen in action.where)
+    return tuple(sorted(offered, key=lambda action: GROUPS.index(action.group)))
+
+
+def check_keys(changed: Mapping[str, str]) -> None:
+    """Refuse unknown actions and two actions of one screen on one key.
+
+    Raises:
+        BadKey: naming the entry.
+    """
+    for name, keys in changed.items():
+        if name not in BY_ID:
+            near = get_close_matches(name, BY_ID, n=1, cutoff=0.4)
+            advice = f'Did you mean "{near[0]}"?' if near else "`?` lists every action's name."
+            raise BadKey(name, f'there is no action "{name}"', advice)
+        if not all(key.strip() for key in keys.split(",")):
+            raise BadKey(
+                name, f'"{keys}" holds an empty key', 'Write keys like "s" or "f5,ctrl+s".'
+            )
+    for screen in EVERYWHERE:
+        owner: dict[str, Action] = {}
+        for action in actions_of(screen):
+            for key in keys_of(action, changed):
+                other = owner.setdefault(key, action)
+                if other is action:
+                    continue
+                at_fault, loser = (action, other) if action.id in changed else (other, action)
+                raise BadKey(
+                    at_fault.id,
+                    f'key "{key_shown(key)}" would do both "{at_fault.id}" and "{loser.id}"'
+                    f" on the {screen} screen",
+                    f'Choose another key, or move "{loser.id}" as well.',
+                )

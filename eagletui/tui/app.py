@@ -1,0 +1,385 @@
+"""The application: folds events, keeps the moment, and tells the screen on top to draw."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import App
+from textual.color import Color, ColorParseError
+from textual.timer import Timer
+
+from eagletui.model.ask import Asker
+from eagletui.model.errors import EagletuiError
+from eagletui.model.events import LinkChanged
+from eagletui.model.feed import Feed
+from eagletui.model.state import State
+from eagletui.tui.ask import ScreenAsker
+from eagletui.tui.config import INTERVALS, Settings, config_folder
+from eagletui.tui.messages import EventsArrived
+from eagletui.tui.palette import ActionCommands
+from eagletui.tui.screens.base import EagleScreen
+from eagletui.tui.screens.connecting import ConnectingScreen
+from eagletui.tui.screens.main import MainScreen
+from eagletui.tui.session import Session, Toast, slices
+from eagletui.tui.theme import Themes, built_in_folder, load_themes, own_variables
+from eagletui.tui.view import WINDOW_NAMES, View
+
+FRAME = 0.1
+TICK = 1.0
+# Slices of events that may wait in the message queue: a key waits for these at most.
+AHEAD = 8
+FALLBACK_THEME = "textual-dark"
+
+FeedMaker = Callable[[Asker], "Feed | Awaitable[Feed]"]
+
+
+class EagleApp(App[None]):
+    """Watches one host.
+
+    Args:
+        feed: where events come from, or what makes it. It is made after the first paint, so that
+            nothing heavy is imported before, and is given the dialogs that answer its questions.
+        settings: what `config.toml` says.
+        target: the host as the person named it, for the header.
+        read_only: nothing that changes the host is offered.
+        clock: seconds since the epoch.
+        monotonic: seconds that never go back.
+        themes: themes to offer; None reads ours and the person's.
+    """
+
+    CSS_PATH = Path(__file__).with_name("app.tcss")
+    TITLE = "eagletui"
+    COMMANDS = {ActionCommands}
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar = []
+
+    def __init__(
+        self,
+        feed: Feed | FeedMaker,
+        settings: Settings | None = None,
+        *,
+        target: str = "",
+        read_only: bool = False,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        themes: Themes | None = None,
+    ) -> None:
+        super().__init__()
+        self.settings = settings or Settings()
+        self.session = Session()
+        self.asker = ScreenAsker(self)
+        self.clock, self.monotonic = clock, monotonic
+        self._target = target
+        self._read_only = read_only or self.settings.host(target).read_only
+        self._feed_or_maker = feed
+        self._feed: Feed | None = None
+        self._window = self.settings.window
+        self._paused_at: float | None = None
+        self._rate = self.settings.interval
+        self._wants_list = False
+        self._due: Timer | None = None
+        self._drawn_at = float("-inf")
+        self._interrupted_at = float("-inf")
+        self._themes = themes
+        self._room = asyncio.Semaphore(AHEAD)
+        self.set_keymap(dict(self.settings.keys))
+
+    # --- start -------------------------------------------------------------------------------
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Textual's and our own colours."""
+        variables = super().get_css_variables()
+        variables = {**own_variables(self.current_theme, variables), **variables}
+        self.theme_variables = variables
+        return variables
+
+    def on_mount(self) -> None:
+        """Themes, then the feed as soon as something is on the screen."""
+        self._use_themes()
+        self.push_screen(ConnectingScreen())
+        self.set_interval(TICK, self._tick)
+        self.call_after_refresh(self._start_feed)
+
+    def _use_themes(self) -> None:
+        found = self._themes or load_themes((built_in_folder(), config_folder() / "themes"))
+        for theme in found.themes.values():
+            self.register_theme(theme)
+        for problem in found.problems:
+            self.notify(str(problem), title="A theme is left out", severity="warning")
+        chosen = self.settings.host(self._target).accent
+        if chosen and self.accent is None:
+            self.notify(f'"{chosen}" is not a colour.', title="accent", severity="warning")
+        if self.settings.theme in self.available_themes:
+            self.theme = self.settings.theme
+            return
+        self.theme = FALLBACK_THEME
+        self.notify(
+            f"Known themes: {', '.join(sorted(self.available_themes))}.",
+            title=f'There is no theme "{self.settings.theme}"',
+            severity="warning",
+        )
+
+    def _start_feed(self) -> None:
+        self.run_worker(self._pump(), name="feed", exclusive=True, group="feed")
+
+    async def _pump(self) -> None:
+        """Hand every batch of events to the message queue; this worker touches no widget."""
+        try:
+            made = self._feed_or_maker
+            if callable(made):
+                result = made(self.asker)
+                self._feed = await result if inspect.isawaitable(result) else result
+            else:
+                self._feed = made
+            async for events in self._feed.events():
+                for part in slices(events):
+                    await self._room.acquire()
+                    self.post_message(EventsArrived(part))
+        except EagletuiError as error:
+            failed = LinkChanged(
+                at=self.clock(),
+                link="failed",
+                detail=error.what,
+                meaning=error.meaning,
+                advice=error.advice,
+            )
+            self.post_message(EventsArrived([failed]))
+
+    # --- events in, screens out ----------------------------------------------------------------
+
+    @property
+    def view(self) -> View:
+        """What there is to see now."""
+        return View(
+            state=self.session.state,
+            history=self.session.history,
+            logs=self.session.logs,
+            now=self.clock(),
+            settings=self.settings,
+            window=self._window,
+            paused_at=self._paused_at,
+            interval=self._rate,
+            read_only=self._read_only,
+            target=self._target,
+        )
+
+    @property
+    def accent(self) -> Color | None:
+        """Colour of the header for this host, where the person chose one."""
+        chosen = self.settings.host(self._target).accent
+        try:
+            return Color.parse(chosen) if chosen else None
+        except ColorParseError:
+            return None
+
+    @on(EventsArrived)
+    def _take(self, message: EventsArrived) -> None:
+        self._room.release()
+        for toast in self.session.take(message.events):
+            self._pop_up(toast)
+        wait = self._drawn_at + FRAME - self.monotonic()
+        if wait <= 0:
+            self.draw_now()
+        elif self._due is None:
+            self._due = self.set_timer(wait, self.draw_now)
+
+    def draw_now(self) -> None:
+        """Let the screen on top show what is known, without waiting for the next frame."""
+        if not self.is_running:
+            return
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        self._drawn_at = self.monotonic()
+        self._go_where_it_belongs()
+        if isinstance(self.screen, EagleScreen):
+            self.screen.refresh_view()
+
+    def _tick(self) -> None:
+        """Clocks that count; a panel whose text stays the same is not painted."""
+        self.draw_now()
+
+    def _pop_up(self, toast: Toast) -> None:
+        self.notify(toast.text, title=toast.title, severity=toast.severity)
+        if self.settings.bell:
+            self.bell()
+
+    # --- which screen --------------------------------------------------------------------------
+
+    def _go_where_it_belongs(self) -> None:
+        state = self.session.state
+        alive = [key for key, server in state.servers.items() if server.alive]
+        if not state.selected and state.looked and len(alive) == 1 and not self._wants_list:
+            self._select(alive[0])
+        base = next((s for s in self.screen_stack if isinstance(s, EagleScreen)), None)
+        kind = place(state, self._wants_list)
+        if base is None or kind == base.KIND:
+            return
+        if base is not self.screen:
+            # Something lies on top of it: change places when that is closed.
+            return
+        self.switch_screen(_make(kind))
+
+    def close_screen(self) -> None:
+        """Close the screen on top, if it is not the last."""
+        if sum(isinstance(s, EagleScreen) for s in self.screen_stack) > 1:
+            self.pop_screen()
+            self.call_after_refresh(self.draw_now)
+        elif self._wants_list and self.session.state.selected:
+            self._wants_list = False
+            self.draw_now()
+
+    # --- wishes of screens -----------------------------------------------------------------------
+
+    def select(self, server: str) -> None:
+        """Watch this server."""
+        self._wants_list = False
+        if server == self.session.state.selected:
+            self.draw_now()
+        else:
+            self._select(server)
+
+    def _select(self, server: str) -> None:
+        if self._feed is not None:
+            self._feed.select(server)
+
+    def feed_log(self, path: str) -> None:
+        """Follow this file on the host."""
+        self._wants_list = False
+        if self._feed is not None:
+            self._feed.follow_log(path)
+
+    def feed_metrics(self, url: str) -> None:
+        """Read metrics from this address."""
+        self._wants_list = False
+        if self._feed is not None:
+            self._feed.follow_metrics(url)
+
+    def pause(self, paused: bool) -> None:
+        """Hold the charts still at this moment, or let them run."""
+        self._paused_at = self.clock() if paused else None
+        self._refresh_keys()
+
+    def scrub(self, by: int) -> None:
+        """Move the held charts by quarters of their window, never past now."""
+        if self._paused_at is None:
+            return
+        begin, end = self.view.span
+        moved = end + by * (end - begin) / 4
+        series = self.view.series
+        firsts = [s.first for s in series.series.values() if s.first is not None] if series else []
+        oldest = min(firsts, default=end)
+        self._paused_at = min(self.clock(), max(moved, oldest))
+        self._refresh_keys()
+
+    def change_window(self, by: int, around: bool = False) -> None:
+        """The next shorter or longer span, or around in a circle."""
+        index = WINDOW_NAMES.index(self._window) + by
+        last = len(WINDOW_NAMES) - 1
+        self._window = WINDOW_NAMES[index % (last + 1) if around else max(0, min(last, index))]
+        self._refresh_keys()
+
+    def change_interval(self, by: int) -> None:
+        """The next longer or shorter time between scrapes."""
+        longer = [value for value in INTERVALS if value > self._rate + 1e-9]
+        shorter = [value for value in INTERVALS if value < self._rate - 1e-9]
+        self._rate = (
+            (longer[0] if longer else self._rate)
+            if by > 0
+            else (shorter[-1] if shorter else self._rate)
+        )
+        if self._feed is not None:
+            self._feed.set_interval(self._rate)
+        self._refresh_keys()
+
+    def _refresh_keys(self) -> None:
+        self.refresh_bindings()
+        self.draw_now()
+
+    # --- actions -------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        """Keys of the screen on top."""
+        screen = self.screen
+        if isinstance(screen, EagleScreen) and screen.KIND not in ("help", "legend"):
+            from eagletui.tui.screens.pages import HelpScreen
+
+            self.push_screen(HelpScreen(screen.KIND, screen.facts))
+
+    def action_legend(self) -> None:
+        """What the numbers mean."""
+        if isinstance(self.screen, EagleScreen) and self.screen.KIND != "legend":
+            from eagletui.tui.screens.pages import LegendScreen
+
+            self.push_screen(LegendScreen())
+
+    def action_log(self) -> None:
+        """The whole log."""
+        from eagletui.tui.screens.log import LogScreen
+
+        self.push_screen(LogScreen())
+
+    def action_details(self) -> None:
+        """Everything known of the server."""
+        from eagletui.tui.screens.pages import DetailsScreen
+
+        self.push_screen(DetailsScreen())
+
+    def action_servers(self) -> None:
+        """The list of servers."""
+        self._wants_list = True
+        while len([s for s in self.screen_stack if isinstance(s, EagleScreen)]) > 1:
+            self.pop_screen()
+        self.draw_now()
+
+    def action_reconnect(self) -> None:
+        """Try to reach the host now."""
+        if self._feed is not None:
+            self._feed.reconnect()
+        else:
+            self._start_feed()
+
+    def action_picture(self) -> None:
+        """Save the screen as SVG and say where."""
+        path = self.save_screenshot(path=str(Path.cwd()))
+        self.notify(path, title="Screenshot saved")
+
+    def action_interrupt(self) -> None:
+        """Copy what is selected; else a second press within two seconds leaves."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+            return
+        moment = self.monotonic()
+        if moment - self._interrupted_at < 2.0:
+            self.exit()
+            return
+        self._interrupted_at = moment
+        self.notify("Press ctrl+c again, or q, to leave. The server keeps running.", timeout=2)
+
+
+def place(state: State, wants_list: bool) -> str:
+    """Which screen belongs at the bottom: `connecting`, `servers` or `main`."""
+    if wants_list and state.looked:
+        return "servers"
+    if state.selected:
+        return "main"
+    if state.looked and len([s for s in state.servers.values() if s.alive]) != 1:
+        return "servers"
+    return "connecting"
+
+
+def _make(kind: str) -> EagleScreen:
+    if kind == "main":
+        return MainScreen()
+    if kind == "servers":
+        from eagletui.tui.screens.servers import ServersScreen
+
+        return ServersScreen()
+    return ConnectingScreen()

@@ -1,0 +1,188 @@
+"""`config.toml`: what a person may set, read strictly. No Textual in here."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from eagletui.model.base import Data
+from eagletui.model.errors import ConfigError
+from eagletui.tui.actions import BadKey, check_keys
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+VARIABLE = "EAGLETUI_CONFIG"
+_T = TypeVar("_T")
+INTERVALS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+Marker = Literal["braille", "hd", "ascii"]
+WindowName = Literal["1m", "5m", "15m", "1h", "all"]
+
+
+class HostSettings(Data, frozen=True):
+    """`[hosts.NAME]`: how one host is treated.
+
+    Attributes:
+        accent: colour of the header while this host is watched, like `#b3261e` or `red`.
+        read_only: nothing that changes the host is offered.
+        protected: a change asks for the host's name typed in full.
+    """
+
+    accent: str = ""
+    read_only: bool = False
+    protected: bool = False
+
+
+class Settings(Data, frozen=True):
+    """The whole file.
+
+    Attributes:
+        theme: name of one of our themes, of your own, or of Textual's.
+        interval: seconds between scrapes, 0.2 to 30.
+        marker: how charts are drawn; `ascii` also for bars.
+        window: span of the charts at the start.
+        bell: ring the terminal's bell when a toast is shown.
+        keys: action → keys, comma separated, like `"log.search" = "/"`.
+        hosts: by the name used for `--host`.
+    """
+
+    theme: str = "eagle-dark"
+    interval: float = 1.0
+    marker: Marker = "braille"
+    window: WindowName = "5m"
+    bell: bool = False
+    keys: dict[str, str] = {}
+    hosts: dict[str, HostSettings] = {}
+
+    def host(self, name: str) -> HostSettings:
+        """Settings of one host, the defaults where it is not named."""
+        return self.hosts.get(name, HostSettings())
+
+
+def config_folder() -> Path:
+    """Where config.toml and `themes/` are looked for."""
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("eagletui", appauthor=False))
+
+
+def config_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The file that is read: `EAGLETUI_CONFIG`, or `config.toml` in the config folder."""
+    given = (os.environ if environ is None else environ).get(VARIABLE, "")
+    return Path(given).expanduser() if given else config_folder() / "config.toml"
+
+
+def load_settings(path: Path | None = None) -> Settings:
+    """Read the file; without one everything has its default.
+
+    Args:
+        path: this file, which must exist; None takes `config_path()`.
+
+    Raises:
+        ConfigError: naming file and line.
+    """
+    must_exist = path is not None or bool(os.environ.get(VARIABLE))
+    path = config_path() if path is None else path
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if must_exist:
+            raise ConfigError(
+                f"{path} is not there.", advice=f"Create it, or leave {VARIABLE} unset."
+            ) from None
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from error
+    return parse_settings(text, str(path))
+
+
+def parse_settings(text: str, name: str = "config.toml") -> Settings:
+    """The same for a text; `name` is what errors call it."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"{name} is not valid TOML: {error}.", advice="Correct that line; nothing was changed."
+        ) from error
+    place = _Place(name, text)
+    _refuse_unknown(data, Settings, (), place)
+    hosts = data.get("hosts", {})
+    if isinstance(hosts, Mapping):
+        for host, table in hosts.items():
+            if isinstance(table, Mapping):
+                _refuse_unknown(table, HostSettings, ("hosts", host), place)
+                _convert(table, HostSettings, ("hosts", host), place)
+    settings = _convert(data, Settings, (), place)
+    if not INTERVALS[0] <= settings.interval <= INTERVALS[-1]:
+        raise place.error(("interval",), "`interval` must be between 0.2 and 30 seconds.")
+    try:
+        check_keys(settings.keys)
+    except BadKey as bad:
+        raise place.error(("keys", bad.action), f"{bad.what}.", bad.advice) from bad
+    return settings
+
+
+class _Place:
+    """Finds the line of a key, which tomllib does not tell."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.lines = name, text.splitlines()
+
+    def line(self, path: tuple[str, ...]) -> int | None:
+        table: tuple[str, ...] = ()
+        for number, line in enumerate(self.lines, 1):
+            if header := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
+                table = _dotted(header[1])
+                if table == path:
+                    return number
+            elif (key := re.match(r"\s*([^=#\[]+?)\s*=", line)) and (
+                (*table, *_dotted(key[1]))[: len(path)] == path
+            ):
+                return number
+        return None
+
+    def error(self, path: tuple[str, ...], what: str, advice: str = "") -> ConfigError:
+        line = self.line(path)
+        where = f"{self.name}, line {line}" if line else self.name
+        return ConfigError(f"{where}: {what}", advice=advice)
+
+
+def _dotted(text: str) -> tuple[str, ...]:
+    parts = re.findall(r'"([^"]*)"|\'([^\']*)\'|([^.\s"\']+)', text)
+    return tuple(next(part for part in found if part or found[-1] == "") for found in parts)
+
+
+def _refuse_unknown(
+    data: Mapping[str, Any], kind: type[Data], path: tuple[str, ...], place: _Place
+) -> None:
+    known = [field.name for field in msgspec.structs.fields(kind)]
+    for key in data:
+        if key not in known:
+            near = get_close_matches(key, known, n=1, cutoff=0.4)
+            advice = f'Did you mean "{near[0]}"? ' if near else ""
+            table = f" in [{'.'.join(path)}]" if path else ""
+            raise place.error(
+                (*path, key),
+                f'there is no setting "{key}"{table}.',
+                f"{advice}Known here: {', '.join(known)}.",
+            )
+
+
+def _convert(data: Any, kind: type[_T], path: tuple[str, ...], place: _Place) -> _T:
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at ")
+        found = re.findall(r"[\w-]+", where.strip("`$")) if where else []
+        at = (*path, *found)
+        raise place.error(at, f"{'.'.join(at) or 'the file'}: {what}.") from error

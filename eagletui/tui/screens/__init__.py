@@ -1,0 +1,1 @@
+"""Screens: which widgets, where, and what their actions do."""

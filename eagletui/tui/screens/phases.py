@@ -1,0 +1,80 @@
+"""The list of a log's landmarks, to jump to one."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from eagletui.model.text import visible_bytes
+from eagletui.tui.draw import fit, line
+from eagletui.tui.landmarks import landmark_of
+from eagletui.tui.widgets.log_view import LogStore
+
+CHUNK = 5_000
+MOST = 500
+_STAMP = re.compile(r"^\[[^\]]*\] ?")
+
+
+class Found(NamedTuple):
+    """A landmark in a log."""
+
+    number: int
+    title: str
+    text: str
+
+
+async def landmarks_in(store: LogStore) -> list[Found]:
+    """Every landmark kept, in order; the event loop runs between chunks of lines."""
+    found: list[Found] = []
+    for number in range(store.first, store.end):
+        if number % CHUNK == 0:
+            await asyncio.sleep(0)
+        text = visible_bytes(store.line(number))
+        title = landmark_of(text)
+        if title is not None:
+            found.append(Found(number, title, _STAMP.sub("", text)))
+    return found[-MOST:]
+
+
+class PhaseList(ModalScreen[int | None]):
+    """Dismisses with the number of the chosen line."""
+
+    BINDINGS = [("escape", "cancel", "Cancel")]
+
+    def __init__(self, found: list[Found]) -> None:
+        super().__init__()
+        self._found = found
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = "jump to"
+            if not self._found:
+                yield Static("No phase was seen in the part of the log that is kept.")
+                return
+            yield OptionList(
+                *(
+                    Option(
+                        line((fit(found.title, 17), "bold"), (found.text[:300], "$quiet")).truncate(
+                            66, ellipsis=True
+                        ),
+                        id=str(found.number),
+                    )
+                    for found in self._found
+                )
+            )
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(int(event.option_id or 0))
+
+    def action_cancel(self) -> None:
+        """Stay where we are."""
+        self.dismiss(None)

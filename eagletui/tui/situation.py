@@ -1,0 +1,25 @@
+"""What is the case now, as words an action may need; and which actions are valid then."""
+
+from __future__ import annotations
+
+from eagletui.model.state import State
+from eagletui.tui.actions import Action
+
+
+def situation(state: State, *, paused: bool = False) -> frozenset[str]:
+    """The words of `Action.needs` that hold: unlinked, servers, server, ready, charts, paused."""
+    server = state.server
+    facts = {
+        "unlinked": state.link is not None and state.link.link in ("lost", "failed", "closed"),
+        "servers": bool(state.servers),
+        "server": server is not None,
+        "ready": server is not None and server.ready,
+        "charts": server is not None and (server.ready or server.metrics.at is not None),
+        "paused": paused,
+    }
+    return frozenset(word for word, holds in facts.items() if holds)
+
+
+def is_valid(action: Action, facts: frozenset[str]) -> bool:
+    """Whether the action makes sense now."""
+    return facts.issuperset(action.needs)

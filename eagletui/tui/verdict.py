@@ -1,0 +1,129 @@
+"""What is going on, in plain words: the line a tired person reads first."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.state import ServerState, State
+from eagletui.tui import words
+
+Level = Literal["ok", "busy", "info", "warning", "error", "fatal"]
+
+# Level → glyph, word, style. The glyph and the word carry the meaning; the colour repeats it.
+MARKS: dict[Level, tuple[str, str, str]] = {
+    "ok": ("✔", "OK", "bold $success"),
+    "busy": ("▶", "LOADING", "bold $primary"),
+    "info": ("●", "NOTE", "bold $primary"),
+    "warning": ("▲", "WARNING", "bold $warning"),
+    "error": ("✖", "ERROR", "bold $error"),
+    "fatal": ("✖", "FATAL", "bold $error"),
+}
+
+
+class Verdict(NamedTuple):
+    """One line, with what it rests on and what to do."""
+
+    level: Level
+    text: str
+    evidence: str = ""
+    advice: str = ""
+    word: str = ""
+
+
+def verdicts(state: State, now: float, remaining: float | None = None) -> tuple[Verdict, ...]:
+    """What to say now, the most important first; never empty once a server is selected.
+
+    Args:
+        remaining: seconds until ready, where that is known.
+    """
+    found: list[Verdict] = []
+    link = _link(state, now)
+    if link is not None:
+        found.append(link)
+    server = state.server
+    if server is None:
+        return tuple(found)
+    found.extend(
+        _said(diagnosis) for diagnosis in server.verdicts if _worth_saying(server, diagnosis)
+    )
+    if server.gone_at is not None and not any(v.level == "fatal" for v in found):
+        found.append(
+            Verdict(
+                "fatal",
+                f"The server's process is gone since {words.seconds(now - server.gone_at)}.",
+                advice="The log's last lines may say why: l.",
+                word="GONE",
+            )
+        )
+    if server.alive:
+        found.append(_doing(server, remaining))
+        found.extend(_blind(server))
+    order: dict[Level, int] = {"fatal": 0, "error": 1, "warning": 2, "busy": 3, "ok": 3, "info": 4}
+    return tuple(sorted(found, key=lambda verdict: order[verdict.level]))
+
+
+def _said(diagnosis: Diagnosis) -> Verdict:
+    return Verdict(diagnosis.severity, diagnosis.title, diagnosis.evidence, diagnosis.advice)
+
+
+def _worth_saying(server: ServerState, diagnosis: Diagnosis) -> bool:
+    return diagnosis.severity != "info" or diagnosis in server.alerts
+
+
+def _link(state: State, now: float) -> Verdict | None:
+    link = state.link
+    if link is None or link.link in ("connected", "connecting"):
+        return None
+    text = {
+        "lost": "Connection lost",
+        "failed": "Cannot connect",
+        "closed": "Connection closed",
+    }[link.link]
+    if link.retry_at is not None:
+        text += f", next try in {words.seconds(max(0.0, round(link.retry_at - now)))}"
+    if link.detail:
+        text += f": {link.detail.rstrip('.')}"
+    shown = " What you see is the last that was known." if state.server is not None else ""
+    return Verdict("error", f"{text}.{shown}", link.meaning, link.advice, word="OFFLINE")
+
+
+def _doing(server: ServerState, remaining: float | None) -> Verdict:
+    if not server.ready:
+        return _loading(server, remaining)
+    rates, reading, decode = server.metrics.rates, server.metrics.reading, server.decode
+    running = reading.running if reading is not None else decode.running if decode else None
+    if running is not None and running < 1:
+        return Verdict("ok", "Ready and idle: no requests.", word="IDLE")
+    if running is None:
+        return Verdict("ok", "Ready.", word="READY")
+    accept = rates.accept_length if rates else decode.accept_length if decode else None
+    speed = rates.tok_s if rates else decode.gen_throughput if decode else None
+    parts = [f"Serving {words.count(int(running), 'request')}"]
+    if accept is not None and server.speculative.on:
+        parts.append(f"accept length {accept:.2f}")
+    if speed is not None:
+        parts.append(f"{words.rate(speed)} tok/s")
+    return Verdict("ok", ", ".join(parts) + ".", word="SERVING")
+
+
+def _loading(server: ServerState, remaining: float | None) -> Verdict:
+    phase = server.phase
+    if phase is None:
+        return Verdict("busy", "Starting; the log has not said anything yet.", word="STARTING")
+    step = f" {phase.done}/{phase.total}" if phase.total and phase.done is not None else ""
+    left = f", about {words.seconds(remaining)} to go" if remaining is not None else ""
+    return Verdict("busy", f"{phase.title.capitalize()}{step}{left}.")
+
+
+def _blind(server: ServerState) -> list[Verdict]:
+    problem = server.metrics.problem
+    if not server.ready or problem is None or server.process.metrics_enabled is False:
+        return []
+    return [
+        Verdict(
+            "warning",
+            f"No metrics: {problem.detail or problem.problem}.",
+            advice=problem.advice,
+        )
+    ]

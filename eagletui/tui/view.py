@@ -1,0 +1,89 @@
+"""What a screen is drawn from: state, series, logs and the moment. Nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from eagletui.model.history import History, ServerHistory
+from eagletui.model.state import ServerState, State
+from eagletui.tui.config import Settings, WindowName
+from eagletui.tui.situation import situation
+from eagletui.tui.widgets.log_view import LogStore
+
+# Spans of the charts in seconds; None is everything kept.
+WINDOWS: dict[WindowName, float | None] = {
+    "1m": 60.0,
+    "5m": 300.0,
+    "15m": 900.0,
+    "1h": 3600.0,
+    "all": None,
+}
+WINDOW_NAMES: tuple[WindowName, ...] = tuple(WINDOWS)
+
+
+class View(NamedTuple):
+    """One moment of one session.
+
+    Attributes:
+        now: user's clock, seconds since the epoch.
+        paused_at: the right edge of the charts while they are held still.
+        interval: seconds between scrapes, as wished.
+        keys: the person's changes of keys.
+    """
+
+    state: State
+    history: History
+    logs: Mapping[str, LogStore]
+    now: float
+    settings: Settings
+    window: WindowName = "5m"
+    paused_at: float | None = None
+    interval: float = 1.0
+    read_only: bool = False
+    target: str = ""
+
+    @property
+    def server(self) -> ServerState | None:
+        """The selected server."""
+        return self.state.server
+
+    @property
+    def series(self) -> ServerHistory | None:
+        """Its series, None where nothing came yet."""
+        return self.history.servers.get(self.state.selected)
+
+    @property
+    def log(self) -> LogStore | None:
+        """Its log."""
+        return self.logs.get(self.state.selected)
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """What actions may need."""
+        return situation(self.state, paused=self.paused_at is not None)
+
+    @property
+    def ascii_only(self) -> bool:
+        """Whether bars and charts keep to ASCII."""
+        return self.settings.marker == "ascii"
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Begin and end of the charts."""
+        end = self.now if self.paused_at is None else self.paused_at
+        length = WINDOWS[self.window]
+        if length is None:
+            series = self.series
+            firsts = [first for s in series.series.values() if (first := s.first)] if series else []
+            begin = min(firsts, default=end - 60.0)
+            return min(begin, end - 60.0), end
+        return end - length, end
+
+    @property
+    def host_now(self) -> float:
+        """Now in log time: what the host's clock would write, read as if it were UTC."""
+        host = self.state.host
+        if host is None:
+            return self.now
+        return self.now - host.clock_offset + host.utc_offset

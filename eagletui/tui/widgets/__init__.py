@@ -1,0 +1,1 @@
+"""Widgets: pure views, drawn from a `View` and nothing else."""

@@ -1,0 +1,142 @@
+"""Requests, KV cache, latencies and where a step's time goes, as numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.geometry import Size
+
+from eagletui.model.speculative import accept_rate
+from eagletui.model.state import ServerState
+from eagletui.tui import words
+from eagletui.tui.draw import NOTHING, Field, bar, fit, line, pack, page
+from eagletui.tui.view import View
+from eagletui.tui.widgets.panel import Panel
+
+STALE_AFTER = 5.0
+# Where all three charts are on the screen, their titles say these already.
+IN_CHART_TITLES = frozenset({"accept length", "tok/s", "verify"})
+
+
+class Row(NamedTuple):
+    """One line of the panel. `rank`: lower stays when there is little height."""
+
+    rank: int
+    label: str
+    value: str
+    note: str = ""
+    fraction: float | None = None
+
+
+class Numbers(Panel):
+    """One row a number; in three lines or less, the most important of them in a row."""
+
+    def draw(self, view: View, size: Size) -> Content:
+        server = view.server
+        if server is None:
+            return Content("")
+        rows = number_rows(server)
+        stale = is_stale(view, server)
+        width, height = max(16, size.width), max(1, size.height)
+        age = words.seconds(view.now - (server.metrics.at or view.now))
+        if height <= 3:
+            return page(_packed(rows, width, height, f"‖ old: {age}" if stale else ""))
+        if stale:
+            height -= 1
+        kept = sorted(sorted(rows, key=lambda row: row.rank)[:height], key=rows.index)
+        lines = [_row(row, width, view.ascii_only, stale) for row in kept]
+        if stale:
+            lines.insert(
+                0, line((fit(f"‖ old: last scrape {age} ago", width).rstrip(), "$warning"))
+            )
+        return page(lines)
+
+
+def is_stale(view: View, server: ServerState) -> bool:
+    """Whether the numbers are from long before now."""
+    at = server.metrics.at
+    return at is not None and view.now - at > max(STALE_AFTER, 3 * view.interval)
+
+
+def number_rows(server: ServerState) -> list[Row]:
+    """What is known now, scrape first, decode lines where there is no scrape."""
+    reading, rates, decode = server.metrics.reading, server.metrics.rates, server.decode
+    running = reading.running if reading else _float(decode.running) if decode else None
+    queued = reading.queued if reading else _float(decode.queued) if decode else None
+    usage = reading.token_usage if reading else decode.token_usage if decode else None
+    accept = rates.accept_length if rates else decode.accept_length if decode else None
+    speculative = server.speculative
+    fraction = rates.accept_rate if rates and rates.accept_rate is not None else None
+    if fraction is None and accept is not None:
+        fraction = accept_rate(accept, speculative.num_steps)
+    rows = [
+        Row(0, "running", words.number(running), "requests"),
+        Row(0, "queued", words.number(queued), "requests"),
+        Row(1, "KV usage", words.percent(usage), fraction=usage),
+        Row(3, "cache hit", words.percent(reading.cache_hit_rate if reading else None)),
+    ]
+    if speculative.on:
+        idle = "leftover of earlier" if rates and rates.stale else ""
+        top = f"of {speculative.num_steps + 1} at most" if speculative.num_steps else ""
+        rows += [
+            Row(2, "accept length", words.number(accept, 2), idle or top),
+            Row(5, "accept rate", words.percent(fraction), "of drafted tokens"),
+        ]
+    rows.append(Row(1, "tok/s", words.rate(_tok_s(server)), "all requests"))
+    if rates is not None:
+        rows += [
+            Row(6, "prefill", words.rate(rates.prefill_tok_s), "tok/s"),
+            Row(4, "TTFT p50", words.milliseconds(rates.ttft_ms.p50), _p99(rates.ttft_ms.p99)),
+            Row(4, "ITL p50", words.milliseconds(rates.itl_ms.p50), _p99(rates.itl_ms.p99)),
+        ]
+        if rates.verify_ms is not None:
+            rows += [
+                Row(3, "verify", words.milliseconds(rates.verify_ms), "GPU, a step"),
+                Row(5, "draft", words.milliseconds(rates.draft_ms), "GPU, a step"),
+                Row(5, "draft extend", words.milliseconds(rates.draft_extend_ms), "GPU, a step"),
+            ]
+        rows.append(Row(3, "step", words.milliseconds(rates.step_ms), f"wall, {rates.source}"))
+    elif decode is not None and decode.step_ms is not None:
+        rows.append(Row(3, "step", words.milliseconds(decode.step_ms), "wall, decode log"))
+    if reading is not None and reading.retracted:
+        rows.append(Row(2, "retracted", words.number(reading.retracted), "requests"))
+    return rows
+
+
+def _float(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _p99(value: float | None) -> str:
+    return "" if value is None else f"p99 {words.milliseconds(value)}"
+
+
+def _tok_s(server: ServerState) -> float | None:
+    if server.metrics.rates is not None:
+        return server.metrics.rates.tok_s
+    return server.decode.gen_throughput if server.decode else None
+
+
+def _row(row: Row, width: int, ascii_only: bool, stale: bool) -> Content:
+    label, value = fit(row.label, 13), fit(row.value, 9, "right")
+    room = width - 24
+    note: tuple[str, str] = ("", "")
+    if row.fraction is not None and room >= 6:
+        note = (bar(row.fraction, min(20, room), ascii_only, thin=True), "$primary")
+    elif row.note and room >= 4:
+        note = (fit(row.note, room).rstrip(), "$quiet")
+    quiet = stale or row.value == NOTHING
+    return line((label, "$quiet"), (value, "$quiet" if quiet else "bold"), "  ", note)
+
+
+def _packed(rows: list[Row], width: int, height: int, old: str) -> list[Content]:
+    left_out = IN_CHART_TITLES if width >= 70 else frozenset[str]()
+    known = [row for row in rows if row.value != NOTHING and row.label not in left_out]
+    fields = [Field(row.rank, f"{row.label} {row.value}") for row in known]
+    if old:
+        fields.insert(0, Field(-1, old, "bold $warning"))
+    if height == 1:
+        return [pack(fields, width)]
+    half = (len(fields) + 1) // 2
+    return [pack(fields[:half], width), pack(fields[half:], width)]

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eagletui.engine.http_problems import classify_exception, classify_reply
+from eagletui.engine.loads import read_loads, with_moments
+from eagletui.engine.rates import rates
+from eagletui.engine.server_info import ServerInfo, read_server_info
+from eagletui.model.readings import Reading
+from eagletui.model.secrets import MASK
+from eagletui.model.speculative import Speculative
+from tests.engine.recorded import RECORDINGS, unpacked
+
+
+def loaded(body: bytes, *, at: float) -> Reading:
+    reading = read_loads(body, at=at)
+    assert reading is not None
+    return reading
+
+
+def informed(body: bytes) -> ServerInfo:
+    info = read_server_info(body)
+    assert info is not None
+    return info
+
+
+def loads() -> list[Reading]:
+    lines = (RECORDINGS / "eagle3_loads.jsonl").read_bytes().splitlines()
+    return [loaded(line, at=float(at)) for at, line in enumerate(lines)]
+
+
+def test_loads_of_0_5_23_under_load() -> None:
+    reading = loads()[3]
+    assert (reading.running, reading.queued, reading.token_usage) == (32.0, 8.0, 0.3794)
+    assert reading.gen_throughput == 883.61
+    assert reading.decode_moments == (142.0, 2870.0, 4074288.0, 90166.0, 115980785.0, 2975.0)
+    assert reading.accept_length is None
+
+
+def test_rates_of_recorded_moments() -> None:
+    before, after = loads()[3], loads()[6]
+    assert before.decode_moments is not None
+    assert after.decode_moments is not None
+    found = rates(before, after)
+    steps, batch, micros, _, _, generated = (
+        b - a for a, b in zip(before.decode_moments, after.decode_moments, strict=True)
+    )
+    assert steps > 0
+    assert found.source == "decode moments"
+    assert found.step_ms == pytest.approx(micros / steps / 1000)
+    # no accept length gauge and no k in loads alone: nothing says that it speculates
+    assert found.accept_length is None
+    joined = with_moments(Reading(at=9.0, num_steps=3), after)
+    found = rates(with_moments(Reading(at=8.0, num_steps=3), before), joined)
+    assert found.accept_length == pytest.approx(generated / batch)
+    assert 1.0 < generated / batch < 1.2
+
+
+def test_loads_of_0_5_16_have_no_moments() -> None:
+    reading = loaded((RECORDINGS / "spec5.loads.json").read_bytes(), at=1.0)
+    assert reading.decode_moments is None
+    assert reading.running == 0.0
+
+
+def test_loads_sum_dp_ranks() -> None:
+    rank = {"num_running_reqs": 2, "token_usage": 0.5, "decode_moments": [1, 2, 3, 4, 5, 6]}
+    body = json.dumps({"loads": [rank, {**rank, "token_usage": 0.7}]}).encode()
+    reading = loaded(body, at=1.0)
+    assert (reading.dp_ranks, reading.running, reading.token_usage) == (2, 4.0, 0.7)
+    assert reading.decode_moments == (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
+
+
+def test_server_info_of_two_releases() -> None:
+    info = informed(unpacked("eagle3_server_info.json"))
+    assert (info.version, info.model, info.metrics_enabled) == ("0.5.23", "models/tiny-llama", True)
+    assert info.speculative == Speculative(
+        algorithm="EAGLE3",
+        num_steps=3,
+        eagle_topk=1,
+        num_draft_tokens=4,
+        draft_model="models/tiny-eagle3",
+    )
+    assert (info.tp_size, info.dp_size, info.needs_key) == (1, 1, False)
+    assert info.args["max_total_tokens"] == 20000
+    old = informed(unpacked("spec5.server_info.json"))
+    assert (old.version, old.speculative.num_steps, old.speculative.num_draft_tokens) == (
+        "0.5.16",
+        5,
+        6,
+    )
+
+
+def test_server_info_of_a_tree() -> None:
+    info = informed(unpacked("nextn_tree_server_info.json"))
+    assert info.speculative.short == "EAGLE k=4 topk=2 draft=8"
+    assert info.average_accept_length == pytest.approx(2.1657, abs=1e-4)
+
+
+def test_server_info_is_masked_and_knows_the_key_and_adaptive() -> None:
+    info = informed(
+        json.dumps(
+            {
+                "version": "0.5.20",
+                "model_path": "/m",
+                "api_key": "hunter2",
+                "launch_command": "--model-path /m --api-key hunter2",
+                "speculative_algorithm": "eagle",
+                "speculative_adaptive": True,
+            }
+        ).encode()
+    )
+    assert info.needs_key
+    assert info.args["api_key"] == MASK
+    assert info.args["launch_command"] == f"--model-path /m --api-key {MASK}"
+    assert (info.speculative.algorithm, info.speculative.adaptive) == ("EAGLE", True)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"detail":"Not Found"}', b"{}", b"1"])
+def test_other_replies_are_refused(body: bytes) -> None:
+    assert read_loads(body, at=0.0) is None
+    assert read_server_info(body) is None
+
+
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=7)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "loads",
+                    "decode_moments",
+                    "version",
+                    "model_path",
+                    "token_usage",
+                    "internal_states",
+                    "speculative_algorithm",
+                    "num_running_reqs",
+                    "api_key",
+                ]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@given(json_like)
+def test_any_json_is_read_or_refused(value: object) -> None:
+    body = json.dumps(value).encode()
+    reading, info = read_loads(body, at=0.0), read_server_info(body)
+    assert reading is None or reading.dp_ranks >= 1
+    assert info is None or isinstance(info.args, dict)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "problem", "word"),
+    [
+        (404, b'{"detail":"Not Found"}', "not found", "--enable-metrics"),
+        (401, b'{"error":"Unauthorized"}', "unauthorised", "--api-key-env"),
+        (403, b"", "unauthorised", "key"),
+        (500, b"\x1b[31mboom", "server error", "log"),
+        (503, b"", "server error", "starting"),
+        (302, b"<html>", "not metrics", "address"),
+    ],
+)
+def test_replies(status: int, body: bytes, problem: str, word: str) -> None:
+    found = classify_reply(status, body)
+    assert found is not None
+    assert found.problem == problem
+    assert word in found.advice
+    assert str(status) in found.detail
+    assert "\x1b" not in found.detail
+    assert found.loading == (status == 503)
+
+
+def test_a_good_reply_is_no_problem() -> None:
+    assert classify_reply(200) is None
+    cut = classify_reply(200, whole=False)
+    assert cut is not None
+    assert cut.problem == "too large"
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("ConnectionRefusedError", "refused"),
+        ("ClientConnectorError", "refused"),
+        ("ServerTimeoutError", "timeout"),
+        ("TimeoutError", "timeout"),
+        ("ServerDisconnectedError", "closed"),
+        ("ClientPayloadError", "truncated"),
+        ("TooLarge", "too large"),
+        ("NotMetrics", "not metrics"),
+        ("SomethingNew", "closed"),
+    ],
+)
+def test_exceptions(kind: str, problem: str) -> None:
+    found = classify_exception(type(kind, (OSError,), {})("words"))
+    assert found.problem == problem
+    assert found.advice
+    assert found.loading == (problem == "refused")
+
+
+def test_refused_after_ready_is_a_failure() -> None:
+    assert not classify_exception(ConnectionRefusedError(), ready=True).loading

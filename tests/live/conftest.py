@@ -1,0 +1,118 @@
+"""The lab's servers, an sshd in front of them, and eagletui's commands.
+
+A start costs half a minute of two cores, so servers are shared by the tests of a session:
+
+`eagle`     EAGLE3, metrics, log into a file; watched by `watcher` from its first line on
+`plain`     no speculation, no metrics, log through `tee`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eagletui.monitor.api import Wanted
+from tests.live.server import LabServer, why_not
+from tests.live.ssh import ALIAS
+from tests.live.watcher import Watcher
+from tests.sshd import MISSING, SSHD, Sshd, start_sshd
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test here as live; skip them all where the lab is not installed."""
+    reason = why_not() or ("" if SSHD else MISSING)
+    for item in items:
+        if HERE in Path(item.path).parents:
+            item.add_marker(pytest.mark.live)
+            if reason:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """A real OpenSSH server on this machine."""
+    server = start_sshd(tmp_path_factory.mktemp("ssh"), name=ALIAS)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the servers' logs go."""
+    return tmp_path_factory.mktemp("lab")
+
+
+@pytest.fixture(scope="session")
+def starting_eagle(folder: Path) -> Iterator[LabServer]:
+    """EAGLE3 (k=3, topk 1, 4 draft tokens), as soon as its process is there."""
+    server = LabServer(folder, "eagle", "EAGLE3", ["--decode-log-interval", "5"])
+    assert server.pid
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def watcher(starting_eagle: LabServer, sshd: Sshd) -> Iterator[Watcher]:
+    """The monitor on that server over SSH, connected while it loads."""
+    watcher = Watcher(ALIAS, sshd.config, Wanted(pid=starting_eagle.pid, interval=0.5))
+    yield watcher
+    watcher.close()
+
+
+@pytest.fixture(scope="session")
+def eagle(starting_eagle: LabServer, watcher: Watcher) -> LabServer:
+    """The same, ready to serve."""
+    starting_eagle.wait_ready()
+    return starting_eagle
+
+
+@pytest.fixture(scope="session")
+def plain(folder: Path) -> Iterator[LabServer]:
+    """A server without speculation and without metrics, its log in `2>&1 | tee`."""
+    server = LabServer(
+        folder, "plain", "off", ["--decode-log-interval", "5"], redirect="tee", metrics=False
+    )
+    server.wait_ready()
+    yield server
+    server.stop()
+
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def eagletui() -> Command:
+    """Run a command in a process of its own; its JSON, or (status, stderr) where it failed."""
+
+    def run(*words: str | Path, status: int = 0) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-m", "eagletui", *map(str, words), "--json"],
+            capture_output=True,
+            timeout=120,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(HERE.parent.parent)},
+        )
+        assert done.returncode == status, done.stderr.decode()
+        return json.loads(done.stdout) if done.stdout.strip() else done.stderr.decode()
+
+    return run
+
+
+@pytest.fixture
+def status(eagletui: Command, sshd: Sshd) -> Command:
+    """`eagletui status` of this machine over SSH."""
+
+    def look(*words: str) -> Any:
+        return eagletui("status", "--host", ALIAS, "--ssh-config", sshd.config, *words)
+
+    return look

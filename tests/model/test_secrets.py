@@ -1,0 +1,165 @@
+# ruff: noqa: E501 - lines of real logs are long
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eagletui.model.secrets import (
+    MASK,
+    is_secret_name,
+    mask,
+    mask_argv,
+    mask_environment,
+    mask_value,
+    may_hold_secret,
+)
+from tests.engine.recorded import unpacked
+
+ORDINARY = [
+    "Decode batch, #running-req: 1, #token: 160, token usage: 0.00, accept len: 2.17, accept rate: 0.54,"
+    " cuda graph: True, gen throughput (token/s): 178.86, #queue-req: 0, ",
+    "[2026-01-20 02:40:29 DP1 TP1] Decode batch. #running-req: 1, #full token: 812, full token usage: 0.01,"
+    " #swa token: 3, swa token usage: 0.00, mamba num: 1, gen throughput (token/s): 5.00, #queue-req: 0",
+    "Prefill batch. #new-seq: 1, #new-token: 512, #cached-token: 0, token usage: 0.00, #running-req: 0,"
+    " #queue-req: 0, #pending-token: 12, input throughput (token/s): 31.10",
+    '[2026-01-20 02:40:29] INFO:     127.0.0.1:51234 - "POST /generate HTTP/1.1" 200 OK',
+    '[2026-01-20 02:40:29] INFO:     127.0.0.1:51234 - "GET /metrics HTTP/1.1" 200 OK',
+    "Multi-thread loading shards:  25% Completed | 1/4 [00:03<00:09,  3.1s/it]",
+    "max_total_num_tokens=551894, chunked_prefill_size=8192, max_prefill_tokens=16384",
+    "KV Cache is allocated. #tokens: 551894, K size: 33.68 GB, V size: 33.68 GB",
+]
+HARMLESS = [
+    *ORDINARY,
+    "tokenizer_path='/models/a', tokenizer_mode='auto', num_draft_tokens=4, tokens: 3",
+    "api_key=None, admin_api_key=None, ssl_keyfile=None, ssl_keyfile_password=None",
+    "{'api_key': None, 'hf_token': '', 'watermark_key': '<redacted>'}",
+    "eos_token: </s>, pad_token: '<|endoftext|>', time_to_first_token: 0.25, token_usage=0.31",
+    "speculative_token_map=None, --speculative-token-map /models/hot_tokens.pt --port 30000",
+    "--api-key-env SGLANG_KEY --password-file /run/secret.txt",
+    "task-0123456789abcdef0123 disk-usage, http://127.0.0.1:30000/v1",
+    "Basic authentication is off; bearer of bad news",
+    "[--ssl-keyfile-password SSL_KEYFILE_PASSWORD] [--api-key API_KEY]",
+    '{"token": " the", "logprob": -0.1}',
+]
+SECRETS = [
+    ("--api-key hunter2 --port 1", f"--api-key {MASK} --port 1"),
+    ("--api-key=hunter2 --port 1", f"--api-key={MASK} --port 1"),
+    ("--api-key 'a b' x", f"--api-key '{MASK}' x"),
+    ("['--api-key', 'hunter2', '--tp', '8']", f"['--api-key', '{MASK}', '--tp', '8']"),
+    ("api_key='hun\\'ter2', port=1", f"api_key='{MASK}', port=1"),
+    ("ServerArgs(api_key='hunter2'", f"ServerArgs(api_key='{MASK}'"),
+    ("'admin_api_key': 'hunter2', 'x': 1", f"'admin_api_key': '{MASK}', 'x': 1"),
+    ('{"api_key":"hunter2","port":1}', f'{{"api_key":"{MASK}","port":1}}'),
+    (
+        '"{\\"api_key\\": \\"hunter2\\", \\"p\\": 1}"',
+        f'"{{\\"api_key\\": \\"{MASK}\\", \\"p\\": 1}}"',
+    ),
+    ("'api_key': 'hunter2", f"'api_key': '{MASK}"),
+    ("export HF_TOKEN=abcdefgh", f"export HF_TOKEN={MASK}"),
+    ("HUGGING_FACE_HUB_TOKEN = 'x1'", f"HUGGING_FACE_HUB_TOKEN = '{MASK}'"),
+    ("AWS_SECRET_ACCESS_KEY=a/b+c== next", f"AWS_SECRET_ACCESS_KEY={MASK} next"),
+    ("apiKey: 12345", f"apiKey: {MASK}"),
+    ("password=12345", f"password={MASK}"),
+    ("Authorization: Bearer abc", f"Authorization: {MASK}"),
+    ("-H 'X-API-Key: abc'", f"-H 'X-API-Key: {MASK}'"),
+    ("sent Bearer abcdefgh1234", f"sent Bearer {MASK}"),
+    ("GET /v1?api_key=abc&n=1&token=abcdefghi", f"GET /v1?api_key={MASK}&n=1&token={MASK}"),
+    (
+        "redis://:pw@h:1 and https://ann:pw@host/x",
+        f"redis://:{MASK}@h:1 and https://ann:{MASK}@host/x",
+    ),
+    ("found hf_abcdefghijklmnop0123!", f"found {MASK}!"),
+    ("sk-proj-abcdefghijklmnop", MASK),
+    ("ghp_abcdefghijklmnopqrstuv", MASK),
+    ("AKIAABCDEFGHIJKLMNOP", MASK),
+    ("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.abcdef", MASK),
+    ("ssl_keyfile_password='pw'", f"ssl_keyfile_password='{MASK}'"),
+    ("token=9abcdefgh", f"token={MASK}"),
+]
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_leaves_what_is_no_secret(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_lines_are_passed_over_at_a_glance(text: str) -> None:
+    assert not may_hold_secret(text.encode())
+
+
+@pytest.mark.parametrize(("text", "masked"), SECRETS)
+def test_masks(text: str, masked: str) -> None:
+    assert mask(text) == masked
+    assert may_hold_secret(text.encode())
+    assert mask(masked) == masked
+
+
+@pytest.mark.parametrize("name", ["eagle3_server_info.json", "spec5.server_info.json"])
+def test_server_info_keeps_every_field_that_is_no_secret(name: str) -> None:
+    text = unpacked(name).decode()
+    assert mask(text) == text
+    info = json.loads(text)
+    assert mask_value("", info) == info
+    assert len(info) > 400
+    info["api_key"] = info["internal_states"][0]["api_key"] = "hunter2"
+    assert "hunter2" not in mask(json.dumps(info))
+    assert "hunter2" not in mask(repr(info))
+    assert "hunter2" not in json.dumps(mask_value("", info))
+
+
+def test_names() -> None:
+    secret = "api_key API-KEY apiKey HF_TOKEN token WANDB_API_KEY password DB_PWD x-auth GITHUB_PAT aws_access_key_id"
+    plain = (
+        "max_total_tokens token_usage tokenizer_path num_draft_tokens keyfile routing_key eos_token tokens"
+        " speculative_token_map author NCCL_ALGO api_key_env HF_TOKEN_PATH compat"
+    )
+    assert [name for name in secret.split() if not is_secret_name(name)] == []
+    assert [name for name in plain.split() if is_secret_name(name)] == []
+
+
+def test_command_lines_environments_and_values() -> None:
+    argv = ["python", "--api-key", "-dash", "--hf-token=abc", "--port", "1", "--api-key="]
+    assert mask_argv(argv) == (
+        "python",
+        "--api-key",
+        MASK,
+        f"--hf-token={MASK}",
+        "--port",
+        "1",
+        "--api-key=",
+    )
+    assert mask_environment(
+        {"HF_TOKEN": "x", "NCCL_ALGO": "Ring", "A": "sk-abcdefghijklmnop12"}
+    ) == {
+        "HF_TOKEN": MASK,
+        "NCCL_ALGO": "Ring",
+        "A": MASK,
+    }
+    assert mask_value("args", {"api_key": None, "n": 3, "argv": ["--api-key", "x"]}) == {
+        "api_key": None,
+        "n": 3,
+        "argv": ["--api-key", MASK],
+    }
+
+
+PIECES = (
+    'api_key|token|hf_token|password|--api-key|--token|Authorization|Bearer|basic|:|=|\'|"|\\|\\"|,|[|]'
+    "|{|}|&|?|\n|\t|http://a:b@c|hf_abcdefghijklmnopq|sk-abcdefghijklmnopqr|160|abcdefghij|None|pat|K_PAT"
+    "|key|#|#token|ſecret|toKen|x-auth|dsn|0.5|-|--|_"
+)
+piece = st.sampled_from(PIECES.split("|"))
+
+
+@given(st.lists(st.one_of(piece, st.just(" "), st.text(max_size=4)), max_size=14).map("".join))
+@example("--token 1 x=1")
+@example("token\\'=abcdefghij")
+@example("--hf-token', 'abc")
+def test_the_glance_never_misses_what_mask_changes(text: str) -> None:
+    masked = mask(text)
+    assert mask(masked) == masked
+    if masked != text:
+        assert may_hold_secret(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,85 @@
+"""Events become state, series, logs and at most a toast."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eagletui.model import events as ev
+from eagletui.tui.session import MAX_LOGS, Session, gap_text, slices
+from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch
+
+
+def titles(session: Session, events: list[ev.Event]) -> list[str]:
+    """Titles of the toasts these events raise."""
+    return [toast.title for toast in session.take(events)]
+
+
+def test_only_four_things_pop_up() -> None:
+    session = Session()
+    assert titles(session, [*connected(), *found(), *launch(NOW - 600)]) == []
+    lost = ev.LinkChanged(at=NOW - 9, link="lost", detail="no answer")
+    assert titles(session, [lost]) == ["Connection lost"]
+    assert titles(session, [lost]) == []
+    assert titles(session, [ev.LinkChanged(at=NOW - 8, link="connecting")]) == []
+    assert titles(session, [ev.LinkChanged(at=NOW - 7, link="connected")]) == ["Connected again"]
+    text = ev.LogText(at=NOW - 6, server=KEY, start=0, data=b"x\n")
+    assert titles(session, [text, ev.ServerReady(at=NOW - 5, server=KEY)]) == ["Ready"]
+    gone = ev.ServerGone(at=NOW - 4, server=KEY)
+    assert titles(session, [gone]) == ["Server gone"]
+    assert titles(session, [gone]) == []
+
+
+def test_a_crash_pops_up_once() -> None:
+    assert titles(Session(), list(SCENES["crashed"]())) == ["Server crashed"]
+
+
+def test_history_being_caught_up_with_does_not_pop_up() -> None:
+    old = ev.LogText(at=NOW, server=KEY, start=0, data=b"x\n", live=False)
+    events = [*connected(), *found(), old, ev.ServerReady(at=NOW, server=KEY)]
+    assert titles(Session(), events) == []
+
+
+def test_other_servers_do_not_pop_up() -> None:
+    session = Session()
+    session.take([*connected(), *found()])
+    assert titles(session, [ev.ServerGone(at=NOW, server="other")]) == []
+
+
+def test_logs_are_kept_by_server_and_bounded() -> None:
+    session = Session()
+    session.take([*connected(), *found()])
+    session.take([ev.LogText(at=NOW, server=KEY, start=0, data=b"mine\n")])
+    for number in range(MAX_LOGS + 2):
+        session.take([ev.LogText(at=NOW, server=f"s{number}", start=0, data=b"theirs\n")])
+    assert len(session.logs) == MAX_LOGS
+    assert KEY in session.logs
+
+
+def test_a_gap_is_a_line_of_the_log() -> None:
+    session = Session()
+    gap = ev.LogGap(at=NOW, server=KEY, reason="skipped", skipped=1_234_567)
+    session.take([ev.LogText(at=NOW, server=KEY, start=0, data=b"a\n"), gap])
+    assert gap_text(gap) == "1,234,567 bytes not read"
+    store = session.logs[KEY]
+    assert store.end - store.first == 2
+
+
+@given(st.lists(st.binary(max_size=60), max_size=20), st.integers(1, 30), st.integers(1, 5))
+def test_slices_lose_and_reorder_nothing(pieces: list[bytes], size: int, most: int) -> None:
+    events: list[ev.Event] = []
+    offset = 0
+    for piece in pieces:
+        events.append(ev.LogText(at=NOW, server=KEY, start=offset, data=piece))
+        events.append(ev.ServerGone(at=NOW + offset, server=KEY))
+        offset += len(piece)
+    parts = list(slices(events, size=size, most=most))
+    whole = [event for part in parts for event in part]
+    texts = [event for event in whole if isinstance(event, ev.LogText)]
+    assert b"".join(text.data for text in texts) == b"".join(pieces)
+    assert [e for e in whole if isinstance(e, ev.ServerGone)] == events[1::2]
+    assert all(text.start == sum(len(t.data) for t in texts[:n]) for n, text in enumerate(texts))
+    assert all(1 <= len(part) <= most for part in parts)
+    assert all(
+        sum(len(e.data) for e in part if isinstance(e, ev.LogText)) <= size for part in parts
+    )

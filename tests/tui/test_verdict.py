@@ -1,0 +1,88 @@
+"""The line a person reads first, for each scene."""
+
+from __future__ import annotations
+
+import pytest
+
+from eagletui.model import events as ev
+from eagletui.model.state import State, fold, fold_all
+from eagletui.tui.verdict import MARKS, verdicts
+from tests.tui.scenes import KEY, NOW, SCENES
+
+
+def said(scene: str, remaining: float | None = None) -> list[tuple[str, str, str]]:
+    """(level, word, text) of a scene."""
+    found = verdicts(fold_all(State(), SCENES[scene]()), NOW, remaining)
+    return [(v.level, v.word or MARKS[v.level][1], v.text) for v in found]
+
+
+def test_loading_says_how_far_and_how_long() -> None:
+    assert said("loading", 469.0) == [
+        ("busy", "LOADING", "Target weights 19/64, about 7 min 49 s to go.")
+    ]
+    assert said("loading") == [("busy", "LOADING", "Target weights 19/64.")]
+
+
+@pytest.mark.parametrize(
+    ("scene", "first"),
+    [
+        ("serving", ("ok", "SERVING", "Serving 4 requests, accept length 2.09, 83 tok/s.")),
+        ("serving_by_log", ("ok", "SERVING", "Serving 4 requests, accept length 2.08, 83 tok/s.")),
+        ("idle", ("ok", "IDLE", "Ready and idle: no requests.")),
+        (
+            "cannot_connect",
+            (
+                "error",
+                "OFFLINE",
+                "Cannot connect, next try in 18 s: gpu1.example:22 did not answer within 10 s.",
+            ),
+        ),
+        (
+            "link_lost",
+            (
+                "error",
+                "OFFLINE",
+                "Connection lost, next try in 11 s: gpu1 has not answered for 30 s."
+                " What you see is the last that was known.",
+            ),
+        ),
+        (
+            "crashed",
+            (
+                "fatal",
+                "FATAL",
+                "The server ran out of GPU memory while capturing CUDA graphs.",
+            ),
+        ),
+    ],
+)
+def test_the_first_line(scene: str, first: tuple[str, str, str]) -> None:
+    assert said(scene)[0] == first
+
+
+def test_a_stall_comes_before_the_progress() -> None:
+    levels = [level for level, _, _ in said("stalled")]
+    assert levels == ["warning", "busy"]
+
+
+def test_a_crash_is_not_said_twice() -> None:
+    assert len(said("crashed")) == 1
+
+
+def test_a_process_that_is_gone_without_a_reason() -> None:
+    state = fold_all(State(), SCENES["serving"]())
+    state = fold(state, ev.ServerGone(at=NOW - 12, server=KEY))
+    first = verdicts(state, NOW)[0]
+    assert (first.level, first.word) == ("fatal", "GONE")
+    assert first.text == "The server's process is gone since 12 s."
+
+
+def test_metrics_that_stopped_are_said() -> None:
+    state = fold_all(State(), SCENES["serving"]())
+    failed = ev.ScrapeFailed(at=NOW, server=KEY, problem="timeout", advice="It may be busy.")
+    found = verdicts(fold(state, failed), NOW)
+    assert (found[0].level, found[0].text) == ("warning", "No metrics: timeout.")
+
+
+def test_nothing_is_said_before_anything_is_known() -> None:
+    assert verdicts(State(), NOW) == ()
