@@ -204,7 +204,8 @@ class Launch:
         step = TARGET if count == 1 else DRAFT
         if step == DRAFT and (KV, record.rank) in self._open:
             # Without the arguments nothing told that a draft would come.
-            self._open.pop((KV, record.rank))
+            yield from self._end(KV, record.rank, now)
+            self._closed.discard((KV, record.rank))
         yield from self._begin(step, record.rank, now)
 
     def _load_ends(self, record: Record, now: Moment) -> Iterator[ev.Event]:

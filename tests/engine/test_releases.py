@@ -128,6 +128,14 @@ def test_an_old_release_climbs_model_by_model() -> None:
     assert server.ready_after == 53
 
 
+def test_without_arguments_a_draft_still_shows() -> None:
+    text = "\n".join(OLD.split("\n")[1:])
+    server = folded(read(text.encode()))
+    assert server.ready
+    assert all(rung.status == "done" for rung in server.ladder)
+    assert next(rung.key for rung in server.ladder if rung.role == "draft") == "weights/draft"
+
+
 def test_newest_first_never_goes_back() -> None:
     lines = OLD.split("\n")[:5] + [
         f"2025-06-01T10:00:{20 + i}Z \rLoading safetensors checkpoint shards:  {n}% Completed | "

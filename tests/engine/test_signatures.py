@@ -14,9 +14,9 @@ ARGS = (
 )
 LOADING = ARGS + "[2026-01-20 02:40:01 TP0] Load weight begin. avail mem=1 GB\n"
 POOLS = LOADING + (
-    "[2026-01-20 02:40:02 TP0] Load weight end. type=A, avail mem=1 GB\n"
+    "[2026-01-20 02:40:02 TP0] Load weight end. elapsed=1.00 s, type=A, avail mem=1 GB\n"
     "[2026-01-20 02:40:02 TP0] Load weight begin. avail mem=1 GB\n"
-    "[2026-01-20 02:40:02 TP0] Load weight end. type=AEagle3, avail mem=1 GB\n"
+    "[2026-01-20 02:40:02 TP0] Load weight end. elapsed=1.00 s, type=AEagle3, avail mem=1 GB\n"
 )
 CAPTURING = POOLS + "[2026-01-20 02:40:03 TP0] Capture target verify CUDA graph begin. bs=[1, 2]\n"
 SERVING = CAPTURING + "[2026-01-20 02:40:09] The server is fired up and ready to roll!\n"
@@ -236,7 +236,7 @@ def test_a_log_of_standard_output_only() -> None:
     lost = redirect_lost(size=120, process_age=300, stderr_elsewhere=True, file="server.log")
     assert lost is not None
     assert lost.code == "redirect-lost"
-    assert redirect_lost(size=120, process_age=30, stderr_elsewhere=True) is None
+    assert redirect_lost(size=120, process_age=5, stderr_elsewhere=True) is None
     assert redirect_lost(size=120, process_age=300, stderr_elsewhere=False) is None
     assert redirect_lost(size=90_000, process_age=300, stderr_elsewhere=True) is None
 
