@@ -37,6 +37,11 @@ class AcceptanceWatch:
         Decimals of one integer digit compare as text as they do as numbers, and longer ones are
         greater, because the point stands before every digit.
         """
+        if not accept_lengths:
+            return None
+        if min(accept_lengths) >= _USELESS_TEXT:
+            self._streak = 0
+            return None
         previous = -1
         low = [i for i, value in enumerate(accept_lengths) if value < _USELESS_TEXT]
         for index in low:

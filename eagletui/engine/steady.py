@@ -32,10 +32,8 @@ _USUAL = re.compile(
 # and runs through negated characters fastest. These may cross a line end, but then a decode line is
 # swallowed and the count tells.
 _NUMBERS = {
-    True: re.compile(
-        rb"D(?<=\] D)[eE]code b[^:]+: ([^,]+)[^.]+[^l]+len: ([0-9]+\.[0-9]+),[^(]+[^ ]+ ([^,]+)"
-    ),
-    False: re.compile(rb"D(?<=\] D)[eE]code b[^:]+: ([^,]+)(,)[^(]+[^ ]+ ([^,]+)"),
+    True: re.compile(rb"h[.,] #r[^ ]+ ([^,]+)[^l]+len: ([0-9]+\.[0-9]+),[^(]+[^ ]+ ([^,]+)"),
+    False: re.compile(rb"h[.,] #r[^ ]+ ([^,]+)(,)[^(]+[^ ]+ ([^,]+)"),
 }
 _OUTER = rb"\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?"  # docker, Kubernetes
 # Where a line begins that is no batch and no access line; by whether an outer program stamps lines.
@@ -43,7 +41,7 @@ _OTHER = {
     outer: re.compile(
         rb"\n(?!"
         + (_OUTER if outer else b"")
-        + rb"\[[^]]+\] (?:(?:Decode|Prefill) batch[.,] #|INFO:     [0-9\[:]))"
+        + rb"\[[^]]+\] (?:Decode b|Prefill batch[.,] #|INFO:     [0-9\[:]))"
     )
     for outer in (False, True)
 }
@@ -56,7 +54,7 @@ class Steady(NamedTuple):
 
     Attributes:
         samples: how many decode lines.
-        running: the most requests in one of them.
+        running: how many requests ran, every number once.
         accept_length: as the lines write it (`2.42`); empty where the server does not speculate.
         gen_throughput: tokens per second.
         others: the lines that are something else, by index.
@@ -64,7 +62,7 @@ class Steady(NamedTuple):
     """
 
     samples: int
-    running: int
+    running: set[int]
     accept_length: tuple[bytes, ...]
     gen_throughput: list[float]
     others: list[tuple[int, bytes]]
@@ -82,7 +80,7 @@ def read_steady(block: bytes) -> Steady | None:
         return None
     lines = block.count(b"\n")
     if usual is None:
-        return Steady(0, 0, (), [], others, lines)
+        return Steady(0, set(), (), [], others, lines)
     speculative = usual["accept"] is not None
     rows: list[tuple[bytes, bytes, bytes]] = _NUMBERS[speculative].findall(block)
     if len(rows) != count:
@@ -91,7 +89,7 @@ def read_steady(block: bytes) -> Steady | None:
     try:
         return Steady(
             count,
-            max(map(int, {*running})),
+            {*map(int, {*running})},
             accept if speculative else (),
             _floats.decode(b"[" + b",".join(throughput) + b"]"),
             others,

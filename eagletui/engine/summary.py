@@ -281,7 +281,7 @@ class Summariser:
 
     def _steady(self, steady: Steady, block: bytes, number: int) -> None:
         self._samples += steady.samples
-        self._running = max(self._running or 0, steady.running)
+        self._running = max(self._running or 0, *steady.running)
         self._throughput.extend(steady.gen_throughput)
         self._accept.extend_texts(steady.accept_length)
         index = self._reader.judge(steady.accept_length)
