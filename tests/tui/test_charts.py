@@ -69,6 +69,7 @@ def test_an_idle_server_draws_no_leftover() -> None:
     accept, k = lines_of(ACCEPT, history.server(KEY), NOW - 150, NOW)
     assert list(accept.window.values) == []
     assert (k.name, k.window.values[-1]) == ("k", 3.0)
+    assert now_text(ACCEPT, server) == "–"
     assert note_of(ACCEPT, server) == "idle: nothing new is accepted"
 
 

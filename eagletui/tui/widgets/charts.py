@@ -116,8 +116,10 @@ def now_text(spec: ChartSpec, server: ServerState) -> str:
     """The newest value, for the title: read before anything else."""
     rates, decode = server.metrics.rates, server.decode
     if spec.key == "accept":
-        value = rates.accept_length if rates else decode.accept_length if decode else None
-        return words.number(value, 2)
+        if rates is not None:
+            # A gauge of an idle server is a leftover, not a value of now.
+            return words.number(None if rates.stale else rates.accept_length, 2)
+        return words.number(decode.accept_length if decode else None, 2)
     if spec.key == "speed":
         return words.rate(rates.tok_s if rates else decode.gen_throughput if decode else None)
     if spec is VERIFY:
