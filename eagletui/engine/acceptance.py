@@ -29,12 +29,14 @@ class AcceptanceWatch:
         """Take in values in order; the index of the one that completes the proof, or None."""
         if not accept_lengths:
             return None
-        if self._streak == 0 and min(accept_lengths) >= USELESS_BELOW:
-            return None
-        for index, value in enumerate(accept_lengths):
-            self._streak = self._streak + 1 if value < USELESS_BELOW else 0
+        previous = -1
+        for index in [i for i, value in enumerate(accept_lengths) if value < USELESS_BELOW]:
+            self._streak = self._streak + 1 if index == previous + 1 else 1
+            previous = index
             if self._streak == self.needed:
                 return index
+        if previous != len(accept_lengths) - 1:
+            self._streak = 0
         return None
 
     def verdict(self, evidence: str, line: int | None) -> Diagnosis:

@@ -58,6 +58,7 @@ class Launch:
     Attributes:
         first: log time of the launch's first line.
         ready: whether the ready line was seen.
+        serving: whether batches were decoded.
         ended: whether a verdict said that the launch is over.
     """
 
@@ -67,6 +68,7 @@ class Launch:
         self.speculative = Speculative()
         self.releases = Range()
         self.ready = False
+        self.serving = False
         self.ended = False
         self.ladder: Ladder = lad.plan(Speculative(), {}, Range())
         self.announced = False
@@ -91,7 +93,7 @@ class Launch:
     @property
     def wants_bars(self) -> bool:
         """Whether a progress bar can still mean anything."""
-        return not (self.ready or self.ended)
+        return not (self.ready or self.serving or self.ended)
 
     # --- what the log says -----------------------------------------------------------------
 

@@ -101,6 +101,11 @@ class LogReader:
         return self._launch.releases.narrowed(self._seen)
 
     @property
+    def line_number(self) -> int:
+        """The number of the line being read, 1-based."""
+        return self._splitter.number
+
+    @property
     def at_line_start(self) -> bool:
         """Whether everything fed so far ended in a line end."""
         return self._splitter.at_start
@@ -136,16 +141,6 @@ class LogReader:
                     events += self._bars(text, self._moment(None))
         return events
 
-    def feed_lines(self, lines: list[tuple[int, bytes]], *, at: float) -> list[Event]:
-        """The same for whole lines, each with how many newlines were passed over before it."""
-        self._at, self._live = at, False
-        events: list[Event] = []
-        for passed, data in lines:
-            self._splitter.skip(passed)
-            for line in self._splitter.feed(data):
-                events += self._line(line)
-        return events
-
     def skip(self, newlines: int) -> None:
         """Count lines that were understood elsewhere."""
         self._splitter.skip(newlines)
@@ -165,15 +160,21 @@ class LogReader:
             events += [*self._announce(event), event]
         return events
 
-    def accept_lengths(
-        self, values: list[float], evidence: list[bytes], lines: list[int]
-    ) -> list[Event]:
-        """Judge accept lengths that were read elsewhere, in order."""
-        index = self._watch.add(values)
-        if index is None:
-            return []
-        verdict = self._watch.verdict(evidence[index].decode("utf-8", "replace"), lines[index])
+    # --- what was read elsewhere -----------------------------------------------------------
+
+    def judge(self, accept_lengths: list[float]) -> int | None:
+        """Accept lengths in order: the index of the one that proves the draft useless, or None."""
+        return self._watch.add(accept_lengths)
+
+    def useless_draft(self, line: bytes, number: int) -> list[Event]:
+        """The verdict for what `judge` found."""
+        verdict = self._watch.verdict(line.decode("utf-8", "replace"), number)
         return list(self._failures.degraded(verdict, self._moment(None)))
+
+    def observe(self, message: str) -> None:
+        """Releases differ in how they write batches; one message tells."""
+        if not self._seen.since and not self._seen.until:
+            self._seen = infer_releases([message])
 
     # --- one line --------------------------------------------------------------------------
 
@@ -272,7 +273,8 @@ class LogReader:
     def _decode(
         self, record: Record, pairs: dict[str, str], line: Line, now: Moment
     ) -> Iterator[Event]:
-        self._observe(record.text)
+        self.observe(record.text)
+        self._launch.serving = True
         running = whole(pairs, "#running-req")
         accept = number(pairs, "accept len")
         throughput = number(pairs, "gen throughput (token/s)")
@@ -320,11 +322,6 @@ class LogReader:
             queued=whole(pairs, "#queue-req"),
             token_usage=number(pairs, "token usage", "full token usage", "swa token usage"),
         )
-
-    def _observe(self, text: str) -> None:
-        """Releases differ in how they write batches; one line tells."""
-        if not self._seen.since and not self._seen.until:
-            self._seen = infer_releases([text])
 
 
 _BATCH_STARTS = frozenset({"ecode batch" + end for end in (". ", ", ", " [")}) | frozenset(

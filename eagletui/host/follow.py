@@ -180,8 +180,9 @@ class Follower:
         elif word == "lost":
             complete = self._ended == (self._inode, self._offset)
             self._gap = "replaced" if complete else "lost"
-        elif line.endswith("file truncated"):
+        elif word == "shrunk" or line.endswith("file truncated"):
             self._offset, self._print, self._gap = 0, b"", "truncated"
+            self._expect = b""
         elif word in _PROBLEMS:
             what, advice = _PROBLEMS[word]
             raise HostError(what.format(path=self._path), advice=advice.format(path=self._path))
@@ -222,7 +223,7 @@ class Follower:
         if data[:count] == self._expect[:count]:
             self._expect = self._expect[count:]
             return data[count:]
-        self._inode, self._offset, self._print, self._gap = None, 0, b"", "replaced"
+        self._offset, self._print, self._gap = 0, b"", "replaced"
         self._stop(0.0)
         return b""
 
@@ -241,9 +242,8 @@ class Follower:
         data = b"".join(self._head or [])
         self._head = None
         self._history = None
+        yield from self._content(data[: data.rfind(b"\n") + 1] or data)
         self._aligning = True
-        whole = data[: data.rfind(b"\n") + 1] or data
-        yield from self._content(whole)
 
     def _emit(self, data: bytes) -> Iterator[FileChunk]:
         assert self._inode is not None

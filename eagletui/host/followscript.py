@@ -11,6 +11,7 @@ Control words:
     head INODE OFFSET BASE  as `at` and `ok`: the first part of a long history
     skip                    the next `at` leaves bytes out on purpose
     file truncated          the bytes that follow start at offset 0 of the same file
+    shrunk                  the file is shorter than where reading stopped
     lost                    the file where reading stopped cannot be found any more
     end OFFSET              another file took the name; this one was read to OFFSET
     waiting                 there is no such file yet
@@ -51,6 +52,7 @@ past() {
   hold "$1" || return 0
   set -- "$2" "$3" $(st /dev/fd/5)
   [ "$1" = "$3" ] || return 0
+  if [ "$2" -gt "$4" ]; then say shrunk; set -- "$1" 0 "$3" "$4"; fi
   say at "$1" "$2" "${base:-$4}"
   say ok
   if [ "$4" -gt "$2" ]; then part "$2" "$4"; fi
@@ -114,7 +116,7 @@ set -- $(st /dev/fd/5)
 if [ "$1" != "$inode" ]; then say bad; exit 0; fi
 size=$2 dev=$3
 [ -n "$base" ] || base=$size
-if [ "$offset" -gt "$size" ]; then offset=0 overlap=0; fi
+if [ "$offset" -gt "$size" ]; then say shrunk; offset=0 overlap=0; fi
 offset=$((offset - overlap))
 if [ -n "$history" ] && [ $((size - offset)) -gt "$history" ]; then
   head=$((history / 8))
@@ -160,14 +162,15 @@ say ok
 
 last=
 while sleep 1; do
-  kill -0 $a 2>/dev/null || exit 0
+  [ -e /proc/$a/fd/$fd ] || exit 0
   set -- $(st "$path")
   [ -n "$1" ] || continue
   [ "$1:$3" != "$inode:$dev" ] || { last=; continue; }
   # Another file has the name. Leave the old one only when somebody writes to the new one and
   # the old one was read to its end and stays quiet.
   pos=
-  while read -r k v; do [ "$k" != pos: ] || pos=$v; done </proc/$a/fdinfo/$fd
+  { while read -r k v; do [ "$k" != pos: ] || pos=$v; done </proc/$a/fdinfo/$fd; } 2>/dev/null
+  [ -n "$pos" ] || exit 0
   now=$2
   set -- $(st /proc/$a/fd/$fd)
   if [ "$now" -gt 0 ] && [ "$pos" = "$2" ] && [ "$pos" = "$last" ]; then

@@ -172,8 +172,10 @@ def _options(
         "keepalive_count_max": hop.keepalive[1],
     }
     if hop.proxy_command and not opened:
-        # What the command says on its standard error would be taken for the protocol.
-        options["proxy_command"] = ["/bin/sh", "-c", f"exec 2>/dev/null; {hop.proxy_command}"]
+        # asyncssh takes what the command says on standard error for the protocol, and the end of
+        # that pipe for the end of the connection: keep it open, and unused.
+        silent = f"exec 9>&2 2>/dev/null; {hop.proxy_command}"
+        options["proxy_command"] = ["/bin/sh", "-c", silent]
     if not hop.ciphers:
         options["encryption_algs"] = _CIPHERS
     if not hop.host_key_algorithms:

@@ -114,10 +114,13 @@ class LogText(_ServerEvent, frozen=True, kw_only=True, tag=True):
     live: bool = True
 
 
+GapReason = Literal["rotated", "truncated", "replaced", "skipped", "lost"]
+
+
 class LogGap(_ServerEvent, frozen=True, kw_only=True, tag=True):
     """The text before and after is not adjacent: rotated, truncated, replaced or skipped bytes."""
 
-    reason: Literal["rotated", "truncated", "replaced", "skipped", "lost"]
+    reason: GapReason
     skipped: int | None = None
     detail: str = ""
 

@@ -64,6 +64,7 @@ class LogIndex:
         self._in_error = False
         self._after_bar = False
         self._barred_shown = False
+        self._blank_last = False
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -72,6 +73,11 @@ class LogIndex:
     def behind(self) -> int:
         """Ended lines not yet looked at."""
         return self.store.complete - self._next
+
+    @property
+    def ends_in_bar(self) -> bool:
+        """Whether the last shown line is a step of a bar that a further step would replace."""
+        return self._after_bar and self._barred_shown
 
     def position(self, number: int) -> int:
         """Where a line is, or the next one shown after it."""
@@ -115,9 +121,10 @@ class LogIndex:
             self._in_error = False
         if kind.bar and not self.filter.bars:
             # A run of one bar's steps shows as its last step.
-            if self._after_bar and self._barred_shown:
+            if self.ends_in_bar or (self._blank_last and not self._after_bar):
                 self.numbers.pop()
                 self.levels.pop()
+            self._blank_last = False
             self._after_bar = True
             self._barred_shown = self._passes(line, level, poll=False)
             if self._barred_shown:
@@ -126,8 +133,10 @@ class LogIndex:
             return
         if not line and self._after_bar:
             return  # older releases end each step of a bar with an empty line
-        self._after_bar = False
+        self._after_bar = self._barred_shown = False
+        self._blank_last = False
         if self._passes(line, level, poll=kind.poll) or kind.gap:
+            self._blank_last = not line
             self.numbers.append(number)
             self.levels.append(level)
             if level >= Level.ERROR and (kind.record or kind.level >= Level.ERROR):

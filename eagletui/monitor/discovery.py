@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
 from eagletui.host.base import Host
-from eagletui.host.gpus import gpu_processes
-from eagletui.host.processes import RawServer, find_servers
-from eagletui.host.versions import find_version
+from eagletui.host.gpus import GpuProcess, GpuReader
+from eagletui.host.processes import Found, RawServer, find_servers
+from eagletui.host.versions import sglang_version
 from eagletui.model.errors import HostError
-from eagletui.model.events import HostSeen
 from eagletui.model.server import LogPlace
 from eagletui.monitor.api import Wanted
 from eagletui.monitor.places import assign_places
@@ -33,7 +32,9 @@ class Discovery:
         self._places: dict[int, str] = {}
         self._versions: dict[str, str] = {}
         self._gpus: Mapping[int, tuple[int, ...]] = {}
+        self._started: dict[str, float | None] = {}
         self._looks = 0
+        self._found: Found | None = None
         self._hurry = asyncio.Event()
 
     def give_log(self, path: str) -> None:
@@ -54,17 +55,23 @@ class Discovery:
             await asyncio.wait_for(self._hurry.wait(), seconds)
         self._hurry.clear()
 
-    async def look(self, host: Host, facts: HostSeen) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+    def forget(self) -> None:
+        """Another connection may show another boot of the host: nothing is known of it."""
+        self._found = None
+
+    async def look(self, host: Host) -> tuple[tuple[Target, ...], tuple[str, ...]]:
         """One look.
 
         Returns:
             The servers, and in words what was looked at.
         """
-        found = await find_servers(host, clock_offset=facts.clock_offset)
-        servers = [raw for raw in found.servers if raw.cwd.startswith(self._wanted.under)]
+        found = self._found = await find_servers(host, self._found)
+        servers = [
+            self._steady(raw) for raw in found.servers if raw.cwd.startswith(self._wanted.under)
+        ]
         if self._looks % GPUS_OF_PROCESSES_EVERY == 0:
             with contextlib.suppress(HostError):
-                self._gpus = await gpu_processes(host)
+                self._gpus = _by_process(await GpuReader(host).processes())
         self._looks += 1
         commands = {raw.pid: read_command(raw) for raw in servers}
         self._places = assign_places(
@@ -85,23 +92,28 @@ class Discovery:
                     process=process,
                     url=process.url,
                     api_key=self._wanted.api_key or command.api_key,
+                    log_problem=raw.log_problem,
                 )
             )
         return tuple(self._overridden(targets)), found.looked_at
+
+    def _steady(self, raw: RawServer) -> RawServer:
+        """The moment of a process's start is reckoned anew with every look: keep the first."""
+        started = self._started.setdefault(raw.key, raw.started_at)
+        return raw if raw.started_at == started else replace(raw, started_at=started)
 
     async def _version(self, host: Host, raw: RawServer) -> str:
         version = self._versions.get(raw.key)
         if version is None:
             try:
-                version = await find_version(host, raw)
+                version = await sglang_version(host, raw)
             except HostError:
                 version = ""
             self._versions[raw.key] = version
         return version
 
     def _gpus_of(self, raw: RawServer) -> tuple[int, ...]:
-        pids = (raw.pid, *(worker.pid for worker in raw.workers))
-        return tuple(sorted({gpu for pid in pids for gpu in self._gpus.get(pid, ())}))
+        return tuple(sorted({gpu for pid in raw.pids for gpu in self._gpus.get(pid, ())}))
 
     def _overridden(self, targets: list[Target]) -> list[Target]:
         """Put in what the person gave: into the only (or named) server, else as one of its own."""
@@ -120,5 +132,17 @@ class Discovery:
             log=log if self._log else target.process.log,
             url=url or target.process.url,
         )
-        changed = replace(target, process=process, url=url or target.url)
+        changed = replace(
+            target,
+            process=process,
+            url=url or target.url,
+            log_problem="" if self._log else target.log_problem,
+        )
         return [changed if t is target else t for t in targets]
+
+
+def _by_process(readings: Iterable[GpuProcess]) -> dict[int, tuple[int, ...]]:
+    gpus: dict[int, tuple[int, ...]] = {}
+    for reading in readings:
+        gpus[reading.pid] = (*gpus.get(reading.pid, ()), reading.gpu)
+    return gpus

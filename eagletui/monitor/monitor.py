@@ -14,11 +14,13 @@ from typing import Any
 
 import aiohttp
 
+from eagletui.engine.silence import redirect_lost
 from eagletui.engine.verdicts import Watch, live_verdicts
 from eagletui.host.base import Host
 from eagletui.host.facts import read_facts
 from eagletui.host.gpus import GpuReader
 from eagletui.model import events as ev
+from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import (
     AuthenticationFailed,
     EagletuiError,
@@ -78,6 +80,7 @@ class Monitor:
         self._session: aiohttp.ClientSession | None = None
         self._following: asyncio.Task[None] | None = None
         self._followed: tuple[str, int | None, LogPlace, str] | None = None
+        self._fault: BaseException | None = None
         self._chosen_by_person = self._wanted.pid is not None
 
     # --- what a screen may wish --------------------------------------------------------------
@@ -123,6 +126,8 @@ class Monitor:
         try:
             async for batch in self._hub.batches():
                 yield batch
+            if self._fault is not None:
+                raise self._fault
         finally:
             runner.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -168,7 +173,7 @@ class Monitor:
                 continue
             attempt = 0
             self._emit(ev.LinkChanged(at=self._wall(), link="connected"), facts)
-            reason = await self._connected(facts)
+            reason = await self._connected()
             attempt = 1
             await self._pause("lost", reason, "", "", attempt)
 
@@ -209,12 +214,13 @@ class Monitor:
             retry_at=retry_at,
         )
 
-    async def _connected(self, facts: ev.HostSeen) -> str:
+    async def _connected(self) -> str:
         """Read until the connection is lost; returns the reason."""
         self._session = aiohttp.ClientSession(connector=self._host.http(), timeout=HTTP_TIMEOUT)
         self._followed = None
+        self._discovery.forget()
         readers: list[Coroutine[Any, Any, None]] = [
-            self._look(facts),
+            self._look(),
             self._read_gpus(),
             self._judge(),
         ]
@@ -239,10 +245,10 @@ class Monitor:
 
     # --- discovery ---------------------------------------------------------------------------
 
-    async def _look(self, facts: ev.HostSeen) -> None:
+    async def _look(self) -> None:
         before: ev.ServersFound | None = None
         while True:
-            targets, looked_at = await self._discovery.look(self._host, facts)
+            targets, looked_at = await self._discovery.look(self._host)
             self._targets = {target.process.key: target for target in targets}
             found = ev.ServersFound(
                 at=self._wall(),
@@ -304,6 +310,13 @@ class Monitor:
         self._stop_following()
         self._followed = identity
         self._following = asyncio.ensure_future(self._follow_target(target))
+        self._following.add_done_callback(self._followed_to_the_end)
+
+    def _followed_to_the_end(self, task: asyncio.Task[None]) -> None:
+        """A fault of ours must be seen: it ends the stream in place of a silent screen."""
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self._fault = fault
+            self._hub.close()
 
     def _stop_following(self) -> None:
         if self._following is not None:
@@ -317,6 +330,15 @@ class Monitor:
         scraping = asyncio.ensure_future(self._scrape(target, tail))
         try:
             await asyncio.gather(following, scraping)
+        except EagletuiError as error:
+            self._emit(
+                ev.LogUnavailable(
+                    at=self._wall(),
+                    server=target.process.key,
+                    detail=error.what,
+                    advice=error.advice,
+                )
+            )
         finally:
             for task in (following, scraping):
                 task.cancel()
@@ -399,11 +421,29 @@ class Monitor:
         while True:
             await asyncio.sleep(JUDGE_EVERY)
             for key, server in self._judged():
-                alerts = live_verdicts(server, self._state, self._wall(), self._watch)
+                now = self._wall()
+                alerts = (
+                    *live_verdicts(server, self._state, now, self._watch),
+                    *self._about_log(server, now),
+                )
                 gist = tuple((alert.code, alert.title) for alert in alerts)
                 if said.get(key) != gist:
                     said[key] = gist
                     self._emit(ev.Alerted(at=self._wall(), server=key, alerts=alerts))
+
+    def _about_log(self, server: ServerState, now: float) -> tuple[Diagnosis, ...]:
+        """What discovery knows of the log's place and the log itself cannot."""
+        target = self._targets.get(server.process.key)
+        started = server.process.started_at
+        if target is None or target.log_problem != "redirect-lost" or started is None:
+            return ()
+        lost = redirect_lost(
+            size=server.log.received,
+            process_age=now - started,
+            stderr_elsewhere=True,
+            file=server.process.log.target,
+        )
+        return () if lost is None else (lost,)
 
     def _judged(self) -> list[tuple[str, ServerState]]:
         selected = self._state.selected

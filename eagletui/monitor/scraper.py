@@ -20,6 +20,7 @@ from eagletui.model.readings import Reading
 PAGE_LIMIT = 48 << 20
 # A scrape costs the server 30 to 200 ms of its HTTP loop: leave it at least four times as long.
 REST = 4.0
+LONGEST_REST = 5.0
 LOADS_PATH = "/v1/loads?include=core,spec"
 INFO_PATHS = ("/server_info", "/get_server_info")
 
@@ -61,6 +62,8 @@ class Scraper:
         self._meter = RateMeter()
         self._loads: bool | None = None
         self._informed = False
+        self.took = 0.0
+        """Seconds that the last page of metrics took."""
 
     async def run(self, emit: Callable[[Event], None], interval: Callable[[], float]) -> None:
         """Scrape for ever."""
@@ -69,7 +72,8 @@ class Scraper:
             for event in await self.once():
                 emit(event)
             took = time.monotonic() - began
-            await asyncio.sleep(max(interval() - took, min(REST * took, 30.0), 0.05))
+            rest = min(REST * self.took, LONGEST_REST)
+            await asyncio.sleep(max(interval() - took, rest, 0.05))
 
     async def once(self) -> list[Event]:
         """One scrape; what the server says of itself too, the first time it answers."""
@@ -78,8 +82,8 @@ class Scraper:
         if failed is not None and failed.problem != "not found":
             self._informed = self._informed and failed.problem != "refused"
             return [failed]
+        self.took = time.monotonic() - began
         reading = await self._with_loads(reading)
-        took = time.monotonic() - began
         events: list[Event] = []
         if failed is not None:
             events.append(failed)
@@ -88,7 +92,9 @@ class Scraper:
             if rates.reset:
                 self._informed = False
             events.append(
-                Scraped(at=reading.at, server=self._server, reading=reading, rates=rates, took=took)
+                Scraped(
+                    at=reading.at, server=self._server, reading=reading, rates=rates, took=self.took
+                )
             )
         if not self._informed:
             info = await self._info()

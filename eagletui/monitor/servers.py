@@ -11,11 +11,17 @@ from eagletui.model.text import visible
 
 
 class Target(Data, frozen=True):
-    """A server and what is needed to talk to it. `api_key` stays in the monitor."""
+    """A server and what is needed to talk to it.
+
+    Attributes:
+        api_key: stays in the monitor.
+        log_problem: what is wrong with where the log goes, one word.
+    """
 
     process: ServerProcess
     url: str = ""
     api_key: str | None = None
+    log_problem: str = ""
 
 
 def describe(
@@ -29,10 +35,11 @@ def describe(
         started_at=raw.started_at,
         argv=tuple(map(visible, mask_argv(raw.argv))),
         environment={
-            visible(k): visible(v) for k, v in sorted(mask_environment(raw.environ).items())
+            visible(k): visible(v)
+            for k, v in sorted(mask_environment(raw.environment or {}).items())
         },
         cwd=visible(raw.cwd),
-        python=visible(raw.exe),
+        python=visible(raw.python or raw.exe),
         version=version,
         model=visible(command.served_name or command.model),
         port=command.port,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import cast
 
 from eagletui.engine.reader import LogReader
 from eagletui.host.base import FilePosition, Host
 from eagletui.host.logs import follow_log
 from eagletui.model.errors import ConnectionLost, EagletuiError
-from eagletui.model.events import Event, LogGap, LogOpened, LogText, LogUnavailable
+from eagletui.model.events import Event, GapReason, LogGap, LogOpened, LogText, LogUnavailable
 from eagletui.model.server import LogPlace
 from eagletui.monitor.hub import Hub
 
@@ -78,7 +79,7 @@ class Tail:
                         LogGap(
                             at=at,
                             server=self._server,
-                            reason=chunk.gap,
+                            reason=cast(GapReason, chunk.gap),
                             skipped=chunk.skipped,
                         )
                     )

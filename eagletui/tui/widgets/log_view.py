@@ -22,7 +22,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from eagletui.model.logindex import Filter, LogIndex, LogSearch
-from eagletui.model.loglines import Level, head_end, rank_of
+from eagletui.model.loglines import Level, classify, head_end, rank_of
 from eagletui.model.logstore import GAP, LogStore
 from eagletui.model.secrets import mask, may_hold_secret
 from eagletui.model.text import visible_bytes
@@ -236,7 +236,16 @@ class LogView(ScrollView, can_focus=True):
     @property
     def _shown(self) -> int:
         """Shown lines, the one without an end among them."""
-        return len(self._index) + (self.store.end > self.store.complete)
+        return self._ended + (self.store.end > self.store.complete)
+
+    @property
+    def _ended(self) -> int:
+        """Shown lines that are ended; the step of a bar that a newer one follows is not shown."""
+        count = len(self._index)
+        if self._index.ends_in_bar and self.store.end > self.store.complete:
+            newest = self.store.line(self.store.complete)
+            return count - (not self._index.behind and classify(newest).bar)
+        return count
 
     @property
     def _last_top(self) -> int:
@@ -244,7 +253,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _number_at(self, position: int) -> int:
         numbers = self._index.numbers
-        return numbers[position] if position < len(numbers) else self.store.complete
+        return numbers[position] if position < self._ended else self.store.complete
 
     def _top_number(self) -> int:
         return self._number_at(int(self.scroll_y))

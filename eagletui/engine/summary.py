@@ -1,0 +1,318 @@
+"""A whole log summed up: the contract of `eagletui log FILE --json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from eagletui.engine.reader import LogReader
+from eagletui.engine.steady import (
+    Steady,
+    accept_line,
+    first_decode,
+    holds_only_bars,
+    read_steady,
+)
+from eagletui.model import events as ev
+from eagletui.model.base import Data
+from eagletui.model.diagnosis import SEVERITY_ORDER, Diagnosis
+from eagletui.model.phases import Rung
+from eagletui.model.speculative import Speculative
+from eagletui.model.state import ServerState, State, fold
+
+# Small enough to stay in the processor's cache: larger blocks are a third slower.
+BLOCK = 1 << 16
+_KEY = "log"
+GENERAL = frozenset({"scheduler-crashed", "detokenizer-crashed", "launch-failed"})
+
+
+class Column(Data, frozen=True):
+    """A column of numbers in four."""
+
+    mean: float
+    min: float
+    max: float
+    last: float
+
+
+class DecodeSummary(Data, frozen=True):
+    """All decode lines of a log, those after idle included."""
+
+    samples: int = 0
+    accept_length: Column | None = None
+    gen_throughput: Column | None = None
+    running_max: int | None = None
+
+
+class LogSummary(Data, frozen=True):
+    """What one log tells. Of several launches in one file, the last.
+
+    Attributes:
+        version: the releases the log can come from (`0.5.16–0.5.17`, `0.5.23+`), None for no idea.
+        phase: the phase that was reached last.
+        ready: whether this launch came to serve.
+        ready_after_s: log time from its first line to the ready line.
+    """
+
+    version: str | None = None
+    phase: str | None = None
+    ready: bool = False
+    ready_after_s: float | None = None
+    server_args: dict[str, Any] = {}
+    speculative: Speculative = Speculative()
+    phases: tuple[Rung, ...] = ()
+    decode: DecodeSummary = DecodeSummary()
+    diagnosis: tuple[Diagnosis, ...] = ()
+    launches: int = 0
+    lines: int = 0
+
+    @property
+    def known(self) -> bool:
+        """Whether anything in it was SGLang's."""
+        return bool(
+            self.launches or self.decode.samples or self.diagnosis or self.version or self.ready
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The contract of `log --json`; what is unknown is None."""
+        speculative = self.speculative
+        return {
+            "version": self.version,
+            "phase": self.phase,
+            "ready": self.ready,
+            "ready_after_s": self.ready_after_s,
+            "server_args": self.server_args,
+            "speculative": {
+                "algorithm": speculative.algorithm,
+                "num_steps": speculative.num_steps,
+                "eagle_topk": speculative.eagle_topk,
+                "num_draft_tokens": speculative.num_draft_tokens,
+            },
+            "phases": [
+                {
+                    "name": rung.name,
+                    "role": rung.role,
+                    "seconds": rung.seconds,
+                    "done": rung.done,
+                    "total": rung.total,
+                }
+                for rung in self.phases
+            ],
+            "decode": {
+                "samples": self.decode.samples,
+                "accept_length": _document(self.decode.accept_length),
+                "gen_throughput": _document(self.decode.gen_throughput),
+                "running_max": self.decode.running_max,
+            },
+            "diagnosis": [
+                {
+                    "code": verdict.code,
+                    "severity": verdict.severity,
+                    "title": verdict.title,
+                    "line": verdict.line,
+                    "evidence": verdict.evidence,
+                    "advice": verdict.advice,
+                }
+                for verdict in self.diagnosis
+            ],
+        }
+
+
+def _document(column: Column | None) -> dict[str, float | None]:
+    if column is None:
+        return dict.fromkeys(("mean", "min", "max", "last"))
+    return {"mean": column.mean, "min": column.min, "max": column.max, "last": column.last}
+
+
+class _Numbers:
+    """Numbers as they come, in constant memory.
+
+    The mean is rounded to 9 digits after the point: sums of blocks and sums of lines then agree.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._sums: list[float] = []
+        self._min = math.inf
+        self._max = -math.inf
+        self._last = 0.0
+
+    def extend(self, values: list[float]) -> None:
+        if not values:
+            return
+        self.count += len(values)
+        self._sums.append(math.fsum(values))
+        if len(self._sums) > 4096:
+            self._sums = [math.fsum(self._sums)]
+        self._min = min(self._min, min(values))
+        self._max = max(self._max, max(values))
+        self._last = values[-1]
+
+    def column(self) -> Column | None:
+        if not self.count:
+            return None
+        mean = round(math.fsum(self._sums) / self.count, 9)
+        return Column(mean=mean, min=self._min, max=self._max, last=self._last)
+
+
+class Summariser:
+    """Takes in a log block by block.
+
+    Args:
+        fast: whether steady lines may be read column by column; False is the reference for tests.
+    """
+
+    def __init__(self, *, fast: bool = True) -> None:
+        self._fast = fast
+        self._reader = LogReader(_KEY)
+        self._state = State()
+        self._tail = b""
+        self._samples = 0
+        self._running: int | None = None
+        self._accept = _Numbers()
+        self._throughput = _Numbers()
+        self._was_ready = False
+        self._ready_after: float | None = None
+        self._launches = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """The next bytes, any number of them."""
+        if not self._fast:
+            self._read(chunk)
+            return
+        block = self._tail + chunk if self._tail else chunk
+        if not self._reader.at_line_start:
+            # A line longer than a block is being read piecemeal.
+            end = block.find(b"\n") + 1 or len(block)
+            self._read(block[:end])
+            block = block[end:]
+        end = block.rfind(b"\n") + 1
+        if not end and len(block) >= BLOCK:
+            self._tail = b""
+            self._read(block)
+            return
+        self._tail = block[end:]
+        if end:
+            self._block(block[:end])
+
+    def finish(self) -> LogSummary:
+        """The summary of everything that was fed."""
+        self._read(self._tail)
+        self._take(self._reader.finish(0.0))
+        server = self._state.servers.get(_KEY)
+        text = self._reader.releases.text
+        if server is None:
+            return LogSummary(
+                version=text or None, decode=self._decode(), lines=self._reader.line_number - 1
+            )
+        phase = server.phase
+        return LogSummary(
+            version=text or None,
+            phase=phase.title if phase is not None else None,
+            ready=self._was_ready,
+            ready_after_s=self._ready_after,
+            server_args=server.args,
+            speculative=server.speculative,
+            phases=tuple(replace(rung, moved_at=None) for rung in server.ladder),
+            decode=self._decode(),
+            diagnosis=_worst_first(server),
+            launches=self._launches,
+            lines=self._reader.line_number - 1,
+        )
+
+    def _decode(self) -> DecodeSummary:
+        return DecodeSummary(
+            samples=self._samples,
+            accept_length=self._accept.column(),
+            gen_throughput=self._throughput.column(),
+            running_max=self._running,
+        )
+
+    def _block(self, block: bytes) -> None:
+        """Whole lines."""
+        reader = self._reader
+        steady = None if reader.inside else read_steady(block)
+        if steady is None or (steady.running and reader.bars_matter):
+            self._read(block)
+            return
+        number = reader.line_number
+        passed = 0
+        for index, line in steady.others:
+            if reader.bars_matter or not holds_only_bars(line):
+                reader.skip(index - passed)
+                self._take(reader.feed(line + b"\n", at=0.0, live=False))
+                passed = index + 1
+        reader.skip(steady.lines - passed)
+        if steady.running:
+            reader.observe(first_decode(block).decode("utf-8", "replace"))
+            self._steady(steady, block, number)
+
+    def _steady(self, steady: Steady, block: bytes, number: int) -> None:
+        self._samples += len(steady.running)
+        most = max(steady.running)
+        self._running = most if self._running is None else max(self._running, most)
+        self._throughput.extend(steady.gen_throughput)
+        self._accept.extend(steady.accept_length)
+        index = self._reader.judge(steady.accept_length)
+        if index is not None:
+            passed, line = accept_line(block, index)
+            self._take(self._reader.useless_draft(line, number + passed))
+
+    def _read(self, data: bytes) -> None:
+        """The slow way, for any bytes."""
+        self._take(self._reader.feed(data, at=0.0, live=False))
+
+    def _take(self, events: list[ev.Event]) -> None:
+        accept: list[float] = []
+        throughput: list[float] = []
+        for event in events:
+            if isinstance(event, ev.DecodeSample):
+                self._samples += 1
+                if event.running is not None:
+                    self._running = max(self._running or 0, event.running)
+                if event.accept_length is not None:
+                    accept.append(event.accept_length)
+                if event.gen_throughput is not None:
+                    throughput.append(event.gen_throughput)
+                continue
+            if isinstance(event, ev.PrefillSample):
+                continue
+            if isinstance(event, ev.LaunchBegan):
+                self._restart()
+                accept, throughput = [], []
+            elif isinstance(event, ev.ServerReady):
+                self._was_ready, self._ready_after = True, event.seconds
+            self._state = fold(self._state, event)
+        self._accept.extend(accept)
+        self._throughput.extend(throughput)
+
+    def _restart(self) -> None:
+        """A new launch in the same file: what the one before did is no part of it."""
+        self._launches += 1
+        self._was_ready, self._ready_after = False, None
+        self._samples, self._running = 0, None
+        self._accept, self._throughput = _Numbers(), _Numbers()
+
+
+def _worst_first(server: ServerState) -> tuple[Diagnosis, ...]:
+    """Verdicts of the launch; what is general goes where something specific is known."""
+    fatal = {verdict.code for verdict in server.diagnoses if verdict.severity == "fatal"}
+    known = [v for v in server.diagnoses if v.code not in GENERAL or not fatal - GENERAL]
+    known.sort(key=lambda verdict: SEVERITY_ORDER[verdict.severity])
+    return tuple(replace(verdict, at=None) for verdict in known)
+
+
+def summarise(chunks: Iterable[bytes], *, fast: bool = True) -> LogSummary:
+    """Sum up a log.
+
+    Args:
+        chunks: its bytes in order, cut anywhere; `BLOCK` bytes each is fastest.
+        fast: False reads every line in full (the same result, ten times slower).
+    """
+    summariser = Summariser(fast=fast)
+    for chunk in chunks:
+        summariser.feed(chunk)
+    return summariser.finish()
