@@ -26,6 +26,10 @@ from tests.sshd import MISSING, SSHD, Sshd, start_sshd
 
 HERE = Path(__file__).parent
 
+# Threads that wait for each other come to a crawl when something else runs on their cores, and
+# these models are too small to gain from two: one core a server, each its own.
+ONE_CORE, OTHER_CORE = "0", str((os.cpu_count() or 1) - 1)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test here as live; skip them all where the lab is not installed."""
@@ -54,7 +58,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def starting_eagle(folder: Path) -> Iterator[LabServer]:
     """EAGLE3 (k=3, topk 1, 4 draft tokens), as soon as its process is there."""
-    server = LabServer(folder, "eagle", "EAGLE3", ["--decode-log-interval", "5"])
+    server = LabServer(
+        folder,
+        "eagle",
+        "EAGLE3",
+        ["--decode-log-interval", "5"],
+        environment={"SGLANG_CPU_OMP_THREADS_BIND": ONE_CORE},
+    )
     assert server.pid
     yield server
     server.stop()
@@ -79,7 +89,13 @@ def eagle(starting_eagle: LabServer, watcher: Watcher) -> LabServer:
 def plain(folder: Path) -> Iterator[LabServer]:
     """A server without speculation and without metrics, its log in `2>&1 | tee`."""
     server = LabServer(
-        folder, "plain", "off", ["--decode-log-interval", "5"], redirect="tee", metrics=False
+        folder,
+        "plain",
+        "off",
+        ["--decode-log-interval", "5"],
+        redirect="tee",
+        metrics=False,
+        environment={"SGLANG_CPU_OMP_THREADS_BIND": OTHER_CORE},
     )
     server.wait_ready()
     yield server
