@@ -1,4 +1,3 @@
-
 """Servers found by themselves: from a made-up answer, and from real processes."""
 
 from __future__ import annotations
