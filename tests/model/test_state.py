@@ -16,7 +16,11 @@ from eagletui.model.state import State, fold, fold_all
 
 S = ":30000"
 FILE = LogPlace(kind="file", target="/srv/a.log")
-LADDER: tuple[tuple[PhaseName, Role], ...] = (("weights", "target"), ("weights", "draft"), ("ready", ""))
+LADDER: tuple[tuple[PhaseName, Role], ...] = (
+    ("weights", "target"),
+    ("weights", "draft"),
+    ("ready", ""),
+)
 
 
 def found(*processes: ServerProcess, at: float = 0.0) -> ev.ServersFound:
