@@ -21,8 +21,8 @@ linked() { field "$1" "$2"; readlink "$3" 2>/dev/null || echo '?'; }
 field system 0
 read -r up _ </proc/uptime; echo "$up"
 getconf CLK_TCK 2>/dev/null || echo 100
-echo /proc/[0-9]* | wc -w
 cd /proc || exit 1
+set -- [0-9]*; echo $#
 
 pipes=
 for p in $(grep -l sglang [0-9]*/cmdline 2>/dev/null); do

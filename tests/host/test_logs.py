@@ -21,7 +21,8 @@ from eagletui.host.base import FileChunk, FilePosition
 from eagletui.host.facts import _clock, read_facts
 from eagletui.host.gpus import Blocks, GpuProcess, GpuReader, GpusUnknown, parse_nvidia, parse_rocm
 from eagletui.host.local import LocalHost
-from eagletui.host.logs import docker_entries, follow_log, journal_entries, new_lines
+from eagletui.host.logentries import docker_entries, journal_entries
+from eagletui.host.logs import follow_log, new_lines
 from eagletui.host.ssh import SshHost
 from eagletui.model.errors import HostError
 from eagletui.model.server import Gpu, LogPlace
