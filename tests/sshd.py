@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
@@ -51,7 +51,6 @@ class Sshd:
     known_hosts: Path
     config: Path
     name: str = "box"
-    extra: list[str] = field(default_factory=list)
 
     def stop(self) -> None:
         """End the listener and the connections it accepted."""
@@ -84,6 +83,8 @@ def start_sshd(folder: Path, *, name: str = "box", options: Iterable[str] = ()) 
     host_key = keygen(folder / "host_key")
     client_key = keygen(folder / "client_key")
     (folder / "authorized_keys").write_bytes((folder / "client_key.pub").read_bytes())
+    home = folder / "home"
+    home.mkdir()
     port = free_port()
     lines = [
         f"Port {port}",
@@ -95,20 +96,15 @@ def start_sshd(folder: Path, *, name: str = "box", options: Iterable[str] = ()) 
         "UsePAM no",
         "PasswordAuthentication no",
         "PermitRootLogin yes",
+        # The login shell reads nothing of the developer's own start-up files.
+        f"SetEnv HOME={home}",
         *options,
     ]
     (folder / "sshd_config").write_text("\n".join(lines) + "\n")
     if os.geteuid() == 0:
         # The separation folder of Debian's build, which its service file makes.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    log = (folder / "sshd.log").open("wb")
-    process = subprocess.Popen(
-        [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")],
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-    )
-    log.close()
+    process = _launch(folder)
     known_hosts = folder / "known_hosts"
     public = host_key.with_suffix(".pub").read_text().split()
     known_hosts.write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
@@ -122,6 +118,24 @@ def start_sshd(folder: Path, *, name: str = "box", options: Iterable[str] = ()) 
     server = Sshd(folder, port, process, client_key, host_key, known_hosts, config, name)
     _await_port(server)
     return server
+
+
+def restart(server: Sshd) -> Sshd:
+    """Start a stopped server again: same port, same keys."""
+    again = replace(server, process=_launch(server.folder))
+    _await_port(again)
+    return again
+
+
+def _launch(folder: Path) -> subprocess.Popen[bytes]:
+    assert SSHD is not None, MISSING
+    with (folder / "sshd.log").open("ab") as log:
+        return subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
 
 
 def _await_port(server: Sshd) -> None:

@@ -8,6 +8,7 @@ from eagletui.engine.diagnosis import diagnosis
 from eagletui.model.diagnosis import Diagnosis
 
 USELESS_BELOW = 1.05
+_USELESS_TEXT = b"%.2f" % USELESS_BELOW
 STEPS_NEEDED = 400
 LINES_NEEDED = 10
 DEFAULT_INTERVAL = 40
@@ -25,12 +26,25 @@ class AcceptanceWatch:
         self._streak = 0
         self._interval = interval
 
-    def add(self, accept_lengths: Sequence[float]) -> int | None:
-        """Take in values in order; the index of the one that completes the proof, or None."""
+    def add(self, accept_length: float) -> bool:
+        """Take in one value; whether it completes the proof."""
+        self._streak = self._streak + 1 if accept_length < USELESS_BELOW else 0
+        return self._streak == self.needed
+
+    def add_column(self, accept_lengths: Sequence[bytes]) -> int | None:
+        """Take in many as they are written; the index of the one that completes the proof.
+
+        Decimals of one integer digit compare as text as they do as numbers, and longer ones are
+        greater, because the point stands before every digit.
+        """
         if not accept_lengths:
             return None
+        if min(accept_lengths) >= _USELESS_TEXT:
+            self._streak = 0
+            return None
         previous = -1
-        for index in [i for i, value in enumerate(accept_lengths) if value < USELESS_BELOW]:
+        low = [i for i, value in enumerate(accept_lengths) if value < _USELESS_TEXT]
+        for index in low:
             self._streak = self._streak + 1 if index == previous + 1 else 1
             previous = index
             if self._streak == self.needed:

@@ -24,12 +24,14 @@ class Context(NamedTuple):
         ready: whether the server was serving.
         draft: whether the traceback went through code of the draft, or the path is the draft's.
         flags: every flag that the usage text in the log lists.
+        known: codes that were already reported of this launch.
     """
 
     phase: PhaseName | None = None
     ready: bool = False
     draft: bool = False
     flags: Collection[str] = ()
+    known: Collection[str] = ()
 
 
 class Refined(NamedTuple):

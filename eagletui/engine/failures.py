@@ -279,6 +279,7 @@ class Failures:
             phase=running[0] if running else None,
             ready=self._launch.ready,
             flags=self._flags,
+            known=self._codes,
         )
 
     def _event(self, verdict: Diagnosis, now: Moment, *, ended: bool) -> ev.Event:

@@ -104,6 +104,6 @@ def with_step(ladder: Ladder, step: Step, after: Step | None) -> Ladder:
 
 
 def without_pending(ladder: Ladder, begun: Iterable[Step]) -> Ladder:
-    """The ladder without phases before the warm-up that were passed over."""
-    seen = {*begun, ("warm-up", ""), ("ready", ""), ("arguments", "")}
+    """The ladder without the phases before the warm-up that never began."""
+    seen = {*begun, ("warm-up", ""), ("ready", "")}
     return tuple(step for step in ladder if step in seen)

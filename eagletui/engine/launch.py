@@ -128,6 +128,18 @@ class Launch:
         yield from self._begin(("arguments", ""), "", now._replace(stamp=self.first))
         yield from self._end(("arguments", ""), "", now)
 
+    def learn(self, releases: Range, now: Moment) -> Iterator[ev.Event]:
+        """The log turned out to come from these releases: their ladder may be another."""
+        if releases == self.releases:
+            return
+        self.releases = releases
+        if not self.announced or self._summed_up:
+            return
+        planned = lad.plan(self.speculative, self.args, releases)
+        if set(planned) != set(self.ladder) and set(self._begun) <= set(planned):
+            self.ladder = planned
+            yield ev.LadderPlanned(at=now.at, server=now.server, ladder=planned)
+
     def message(self, record: Record, now: Moment) -> Iterator[ev.Event]:
         """Any other message; most say nothing about phases."""
         text = record.text
@@ -192,7 +204,8 @@ class Launch:
         step = TARGET if count == 1 else DRAFT
         if step == DRAFT and (KV, record.rank) in self._open:
             # Without the arguments nothing told that a draft would come.
-            self._open.pop((KV, record.rank))
+            yield from self._end(KV, record.rank, now)
+            self._closed.discard((KV, record.rank))
         yield from self._begin(step, record.rank, now)
 
     def _load_ends(self, record: Record, now: Moment) -> Iterator[ev.Event]:

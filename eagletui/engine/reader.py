@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eagletui.engine.acceptance import DEFAULT_INTERVAL, AcceptanceWatch
 from eagletui.engine.failures import Failures
@@ -162,9 +162,9 @@ class LogReader:
 
     # --- what was read elsewhere -----------------------------------------------------------
 
-    def judge(self, accept_lengths: list[float]) -> int | None:
+    def judge(self, accept_lengths: Sequence[bytes]) -> int | None:
         """Accept lengths in order: the index of the one that proves the draft useless, or None."""
-        return self._watch.add(accept_lengths)
+        return self._watch.add_column(accept_lengths)
 
     def useless_draft(self, line: bytes, number: int) -> list[Event]:
         """The verdict for what `judge` found."""
@@ -240,7 +240,8 @@ class LogReader:
         self._watch = AcceptanceWatch(interval if isinstance(interval, int) else DEFAULT_INTERVAL)
 
     def _phase(self, record: Record, now: Moment) -> Iterator[Event]:
-        self._launch.releases = infer_releases([record.text], self._launch.releases)
+        releases = infer_releases([record.text], self._launch.releases)
+        yield from self._launch.learn(releases, now)
         begins = record.text.startswith(("Init ", "Load weight begin"))
         if not self._launch.announced and begins:
             self._launch.first = self._first if self._fresh else now.stamp
@@ -297,7 +298,7 @@ class LogReader:
             step_ms=step_ms,
             first=decoding.first(now.stamp, running, throughput),
         )
-        if accept is not None and self._watch.add((accept,)) is not None:
+        if accept is not None and self._watch.add(accept):
             verdict = self._watch.verdict(line.data.decode("utf-8", "replace"), line.number)
             yield from self._failures.degraded(verdict, now)
 

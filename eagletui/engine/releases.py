@@ -138,6 +138,7 @@ HINTS: tuple[Hint, ...] = (
     Hint("#pending-token: ", Range("0.5.11", "")),
     Hint("input throughput (token/s): ", Range("0.5.10", "")),
     Hint("Multi-thread loading shards", Range("0.4.10", "")),
+    Hint("Init torch distributed ends. mem usage=", Range("", "0.5.8")),
     Hint("Init torch distributed ends. elapsed=", Range("0.5.9", "")),
     Hint("Load weight end. type=", Range("", "0.5.8")),
     Hint("Load weight end. elapsed=", Range("0.5.9", "")),

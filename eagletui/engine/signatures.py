@@ -505,11 +505,21 @@ SIGNATURES: tuple[Signature, ...] = (
 SCHEDULER_CRASHED = ("The scheduler crashed: {what}", "The traceback above this line says where.")
 LAUNCH_FAILED = ("The server could not start: {what}", "The traceback above this line says where.")
 
+_ROWS: dict[Where, tuple[Signature, ...]] = {
+    "message": tuple(row for row in SIGNATURES if row.where != "exception"),
+    "exception": tuple(row for row in SIGNATURES if row.where != "message"),
+}
+
 
 def find(text: str, where: Where, context: Context, *, line: int | None = None) -> Finding | None:
     """The first row of the table that this line matches."""
-    for row in SIGNATURES:
-        if row.where not in ("any", where) or not any(hint in text for hint in row.hints):
+    for row in _ROWS[where]:
+        for hint in row.hints:
+            if hint in text:
+                break
+        else:
+            continue
+        if not row.ended and row.code in context.known:
             continue
         match = row.pattern.search(text)
         if match is None:

@@ -22,9 +22,10 @@ _COLOUR = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # What others write before a line; one alternative each.
 OUTER_PREFIX = re.compile(
     rb"(?:"
-    rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?"
-    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s\[]+\[\d+\]: "  # journalctl, short
-    rb"|\d{4}-\d\d-\d\dT\S+ \S+ [^\s\[]+\[\d+\]: "  # journalctl, short-iso
+    rb"\d{4}-\d\d-\d\dT\S+ \S+ [^\s\[]+\[\d+\]: "  # journalctl -o short-iso
+    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s\[]+\[\d+\]: "  # journalctl
+    rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) "  # docker -t
+    rb"(?:std(?:out|err) [FP] )?"  # Kubernetes
     rb"|[\w.-]+ +\| "  # docker compose
     rb")+"
 )

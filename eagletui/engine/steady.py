@@ -8,7 +8,6 @@ look different (hybrid models, PD, DSpark) is noticed by their count and read in
 from __future__ import annotations
 
 import re
-from itertools import compress
 from typing import NamedTuple
 
 import msgspec
@@ -28,24 +27,22 @@ _USUAL = re.compile(
     rb"(?P<accept>accept len: \d+\.\d+, (?:accept rate: \d+\.\d+, )?)?"
     rb"(?:cuda|cpu|npu) graph: (?:True|False), gen throughput \(token/s\): \d+\.\d+, "
 )
-# The same for lines after the first, with as few literals as can be: Python's engine pays for every
-# one, and runs through negated characters fastest. These may cross a line end, but then a decode
-# line is swallowed and the count tells.
+# The same for the lines after the first, written for Python's engine: one literal to look for (a
+# longer one is searched for more slowly), then as few literals as can be, because it pays for each
+# and runs through negated characters fastest. These may cross a line end, but then a decode line is
+# swallowed and the count tells.
 _NUMBERS = {
-    True: rb"Decode b[^:]+: ([^,]+)[^.]+[^l]+len: ([^,]+)[^(]+[^ ]+ ([^,]+)",
-    False: rb"Decode b[^:]+: ([^,]+)(,)[^(]+[^ ]+ ([^,]+)",
+    True: re.compile(rb"h[.,] #r[^ ]+ ([^,]+)[^l]+len: ([0-9]+\.[0-9]+),[^(]+[^ ]+ ([^,]+)"),
+    False: re.compile(rb"h[.,] #r[^ ]+ ([^,]+)(,)[^(]+[^ ]+ ([^,]+)"),
 }
 _OUTER = rb"\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?"  # docker, Kubernetes
-# (whether decode lines have accept lengths, whether an outer program stamped every line) → pattern
-_PATTERNS: dict[tuple[bool, bool], re.Pattern[bytes]] = {
-    (speculative, outer): re.compile(
-        rb"\n(?:"
+# Where a line begins that is no batch and no access line; by whether an outer program stamps lines.
+_OTHER = {
+    outer: re.compile(
+        rb"\n(?!"
         + (_OUTER if outer else b"")
-        + rb"\[[^]]*\] (?:"
-        + numbers
-        + rb".*|Prefill batch[.,] #.*|INFO:     [0-9\[:].*)|(.*))"
+        + rb"\[[^]]+\] (?:Decode b|Prefill batch[.,] #|INFO:     [0-9\[:]))"
     )
-    for speculative, numbers in _NUMBERS.items()
     for outer in (False, True)
 }
 
@@ -57,16 +54,16 @@ class Steady(NamedTuple):
 
     Attributes:
         samples: how many decode lines.
-        running: the most requests in one of them.
-        accept_length, gen_throughput: their columns; the first is empty where the server does not
-            speculate.
+        running: how many requests ran, every number once.
+        accept_length: as the lines write it (`2.42`); empty where the server does not speculate.
+        gen_throughput: tokens per second.
         others: the lines that are something else, by index.
         lines: how many lines the block has.
     """
 
     samples: int
-    running: int
-    accept_length: list[float]
+    running: set[int]
+    accept_length: tuple[bytes, ...]
     gen_throughput: list[float]
     others: list[tuple[int, bytes]]
     lines: int
@@ -78,30 +75,43 @@ def read_steady(block: bytes) -> Steady | None:
     usual = _USUAL.match(first_decode(block)) if count else None
     if count and usual is None:
         return None
-    speculative = usual is not None and usual["accept"] is not None
-    pattern = _PATTERNS[speculative, block[:1].isdigit()]
-    rows: list[tuple[bytes, bytes, bytes, bytes]] = pattern.findall(b"\n" + block)
-    rows.pop()  # the empty rest after the last newline
-    if not rows:
-        return Steady(0, 0, [], [], [], 0)
-    running, accept, throughput, rest = zip(*rows, strict=True)
-    others = list(zip(compress(range(len(rest)), rest), filter(None, rest), strict=True))
+    others = _others(block)
     if any(literal in line for _, line in others for literal in _LAUNCH_LITERALS):
         return None
+    lines = block.count(b"\n")
+    if usual is None:
+        return Steady(0, set(), (), [], others, lines)
+    speculative = usual["accept"] is not None
+    rows: list[tuple[bytes, bytes, bytes]] = _NUMBERS[speculative].findall(block)
+    if len(rows) != count:
+        return None
+    running, accept, throughput = zip(*rows, strict=True)
     try:
-        steady = Steady(
+        return Steady(
             count,
-            max(map(int, {*running} - {b""}), default=0),
-            _floats.decode(b"[" + b",".join(filter(None, accept)) + b"]") if speculative else [],
-            _floats.decode(b"[" + b",".join(filter(None, throughput)) + b"]"),
+            {*map(int, {*running})},
+            accept if speculative else (),
+            _floats.decode(b"[" + b",".join(throughput) + b"]"),
             others,
-            len(rows),
+            lines,
         )
     except (ValueError, msgspec.DecodeError):
         return None
-    if len(steady.gen_throughput) != count or (speculative and len(steady.accept_length) != count):
-        return None
-    return steady
+
+
+def _others(block: bytes) -> list[tuple[int, bytes]]:
+    """The lines that are no batches and no access lines, each with its index."""
+    pattern = _OTHER[block[:1].isdigit()]
+    lines: list[tuple[int, bytes]] = []
+    number = position = 0
+    for match in pattern.finditer(b"\n" + block):
+        start = match.start()  # of the newline in front, and of the line in `block`
+        end = block.find(b"\n", start)
+        if end > start:
+            number += block.count(b"\n", position, start)
+            position = start
+            lines.append((number, block[start:end]))
+    return lines
 
 
 def first_decode(block: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -158,6 +159,34 @@ class _Numbers:
         return Column(mean=mean, min=self._min, max=self._max, last=self._last)
 
 
+class _Counted:
+    """Numbers of which there are few different ones: how often each was written."""
+
+    def __init__(self) -> None:
+        self._texts: Counter[bytes] = Counter()
+        self._values: Counter[float] = Counter()
+        self._last = 0.0
+
+    def extend(self, values: list[float]) -> None:
+        if values:
+            self._values.update(values)
+            self._last = values[-1]
+
+    def extend_texts(self, texts: tuple[bytes, ...]) -> None:
+        if texts:
+            self._texts.update(texts)
+            self._last = float(texts[-1])
+
+    def column(self) -> Column | None:
+        counts = Counter(self._values)
+        for text, count in self._texts.items():
+            counts[float(text)] += count
+        if not counts:
+            return None
+        mean = math.fsum(v * n for v, n in counts.items()) / counts.total()
+        return Column(mean=round(mean, 9), min=min(counts), max=max(counts), last=self._last)
+
+
 class Summariser:
     """Takes in a log block by block.
 
@@ -172,7 +201,7 @@ class Summariser:
         self._tail = b""
         self._samples = 0
         self._running: int | None = None
-        self._accept = _Numbers()
+        self._accept = _Counted()
         self._throughput = _Numbers()
         self._was_ready = False
         self._ready_after: float | None = None
@@ -252,9 +281,9 @@ class Summariser:
 
     def _steady(self, steady: Steady, block: bytes, number: int) -> None:
         self._samples += steady.samples
-        self._running = max(self._running or 0, steady.running)
+        self._running = max(self._running or 0, *steady.running)
         self._throughput.extend(steady.gen_throughput)
-        self._accept.extend(steady.accept_length)
+        self._accept.extend_texts(steady.accept_length)
         index = self._reader.judge(steady.accept_length)
         if index is not None:
             passed, line = accept_line(block, index)
@@ -293,7 +322,7 @@ class Summariser:
         self._launches += 1
         self._was_ready, self._ready_after = False, None
         self._samples, self._running = 0, None
-        self._accept, self._throughput = _Numbers(), _Numbers()
+        self._accept, self._throughput = _Counted(), _Numbers()
 
 
 def _worst_first(server: ServerState) -> tuple[Diagnosis, ...]:

@@ -10,9 +10,9 @@ from eagletui.model.errors import HostError
 from eagletui.model.events import HostSeen
 from eagletui.model.text import visible
 
+_LOOKS = 3
 _SCRIPT = r"""
 LC_ALL=C; export LC_ALL
-date '+%s.%N %z'
 id -un 2>/dev/null || id -u
 uname -srm
 cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime 2>/dev/null || echo
@@ -28,30 +28,34 @@ async def read_facts(host: Host) -> HostSeen:
     Raises:
         HostError: the host runs no commands.
     """
-    # The first command pays for the start of a login shell; the clock is taken from the second.
-    await host.run(["true"])
-    began_at, began = time.time(), time.monotonic()
     done = await host.run(shell.script(_SCRIPT))
-    took = time.monotonic() - began
     lines = [visible(line) for line in done.stdout.decode("utf-8", "replace").splitlines()]
-    if len(lines) < 5:
+    if len(lines) < 4:
         raise HostError(
             f"{host.name} did not say who it is.",
             meaning="It runs no POSIX shell, or lacks date, id and uname.",
         )
-    clock, utc_offset = _clock(lines[0])
-    at = time.time()
+    # The quickest of a few looks at the clock is the most exact one.
+    round_trip, clock_offset, utc_offset = min([await _look_at_clock(host) for _ in range(_LOOKS)])
     return HostSeen(
-        at=at,
-        name=lines[4],
+        at=time.time(),
+        name=lines[3],
         address=str(getattr(host, "address", "")),
-        user=lines[1],
-        kernel=lines[2],
-        boot_id=lines[3],
-        clock_offset=began_at + took / 2 - clock if clock is not None else 0.0,
+        user=lines[0],
+        kernel=lines[1],
+        boot_id=lines[2],
+        clock_offset=clock_offset,
         utc_offset=utc_offset,
-        round_trip=took,
+        round_trip=round_trip,
     )
+
+
+async def _look_at_clock(host: Host) -> tuple[float, float, float]:
+    began_at, began = time.time(), time.monotonic()
+    done = await host.run(["date", "+%s.%N %z"])
+    took = time.monotonic() - began
+    clock, utc_offset = _clock(done.stdout.decode("ascii", "replace").strip())
+    return took, (began_at + took / 2 - clock if clock is not None else 0.0), utc_offset
 
 
 def _clock(line: str) -> tuple[float | None, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any
 
 from eagletui.host.base import Host
@@ -88,7 +88,7 @@ class GpuReader:
             advice="Everything but the GPU panel works without them.",
         )
 
-    async def stream(self, interval: float = 1.0) -> AsyncIterator[tuple[Gpu, ...]]:
+    async def stream(self, interval: float = 1.0) -> AsyncGenerator[tuple[Gpu, ...], None]:
         """Readings for ever, about every `interval` seconds.
 
         Raises:

@@ -7,18 +7,21 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 
 import aiohttp
 
 from eagletui.host import shell
-from eagletui.host.base import Completed
+from eagletui.host.base import Completed, FileChunk, FilePosition
 from eagletui.host.channel import Inbox
+from eagletui.host.localfollow import follow_local
 from eagletui.host.shellhost import ShellHost
 from eagletui.model.errors import CommandTimeout, HostError
 
 # Where a login shell would start.
 _HOME = os.path.expanduser("~")
+_PROC = Path("/proc/self/fd")
 
 
 class _Process(asyncio.SubprocessProtocol):
@@ -141,6 +144,14 @@ class LocalHost(ShellHost):
 
     async def start(self, argv: Sequence[str]) -> _Process:
         return await self._spawn(argv)
+
+    def follow(
+        self, path: str, *, position: FilePosition | None = None, history: int | None = None
+    ) -> AsyncGenerator[FileChunk, None]:
+        """Follow a file; see `eagletui.host.base.Host.follow`."""
+        if not _PROC.exists():
+            return follow_local(path, position=position, history=history)
+        return super().follow(path, position=position, history=history)
 
     def http(self) -> aiohttp.BaseConnector:
         return aiohttp.TCPConnector(keepalive_timeout=60.0, limit=8)

@@ -11,6 +11,7 @@ import msgspec
 
 from eagletui.host import proctable
 from eagletui.host.base import Host
+from eagletui.host.commandline import is_server
 from eagletui.host.logplace import (
     Output,
     Placed,
@@ -30,9 +31,6 @@ _ENVIRONMENT = re.compile(
     r"|SLURM|RAY|XPU|ASCEND)_\w+"
     r"|VIRTUAL_ENV|CONDA_PREFIX|CONDA_DEFAULT_ENV|PYTHONPATH|LD_PRELOAD|LD_LIBRARY_PATH|TMUX|TMUX_PANE|STY"
 )
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*(?:t|d)?\Z")
-_MODULES = {"sglang.launch_server", "sglang.srt.entrypoints.http_server"}
-_WITH_VALUE = {"-X", "-W", "--check-hash-based-pycs"}
 _RANK = re.compile(r"_((?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)")
 
 
@@ -250,37 +248,6 @@ def _server(
         if hidden
         else "",
     )
-
-
-def is_server(argv: Sequence[str]) -> bool:
-    """Whether a command line is a server itself, and not something that starts or watches one.
-
-    `python [options] -m sglang.launch_server`, `python …/sglang/launch_server.py`,
-    `python …/bin/sglang serve`, `sglang serve`.
-    """
-    if not argv:
-        return False
-    rest = list(argv[1:])
-    if posixpath.basename(argv[0]) == "sglang":
-        return rest[:1] == ["serve"]
-    if not _PYTHON.match(posixpath.basename(argv[0])):
-        return False
-    while rest and rest[0].startswith("-") and not rest[0].startswith(("-m", "-c")):
-        del rest[: 2 if rest[0] in _WITH_VALUE else 1]
-    if not rest or rest[0].startswith("-c"):
-        return False
-    if rest[0].startswith("-m"):
-        module, arguments = (
-            (rest[0][2:], rest[1:]) if len(rest[0]) > 2 else (rest[1:2] or [""])[0],
-            rest[2:],
-        )
-        return module in _MODULES or (
-            module in ("sglang", "sglang.cli.main") and "serve" in arguments[:1]
-        )
-    script = rest[0]
-    if posixpath.basename(script) == "sglang":
-        return rest[1:2] == ["serve"]
-    return script.endswith("sglang/launch_server.py")
 
 
 def _environment(value: bytes) -> dict[str, str] | None:

@@ -21,8 +21,8 @@ linked() { field "$1" "$2"; readlink "$3" 2>/dev/null || echo '?'; }
 field system 0
 read -r up _ </proc/uptime; echo "$up"
 getconf CLK_TCK 2>/dev/null || echo 100
-echo /proc/[0-9]* | wc -w
 cd /proc || exit 1
+set -- [0-9]*; echo $#
 
 pipes=
 for p in $(grep -l sglang [0-9]*/cmdline 2>/dev/null); do
@@ -52,21 +52,24 @@ for p in $(grep -l sglang [0-9]*/cmdline 2>/dev/null); do
   done
 done
 
-# Who reads those pipes; and who reads what that one writes.
+# Who reads those pipes as its input; and who reads what that one writes.
 for depth in 1 2 3; do
   [ -n "$pipes" ] || break
   next=
+  set --
   for l in $pipes; do
-    n=${l#pipe:[}; n=${n%]}
-    for f in $(find [0-9]*/fd -maxdepth 1 -lname "pipe:\\[$n\\]" 2>/dev/null); do
-      case $f in */fd/0) ;; *) continue;; esac
-      p=${f%%/*}
-      field reader $p; echo "$l"; readlink $p/fd/1 2>/dev/null || echo '?'
-      readlink $p/cwd 2>/dev/null || echo '?'
-      cat $p/cmdline
-      o=$(readlink $p/fd/1 2>/dev/null)
-      case $o in pipe:*) next="$next $o";; esac
-    done
+    n=${l#pipe:[}
+    set -- "$@" -o -lname "pipe:\\[${n%]}\\]"
+  done
+  shift
+  for f in $(find [0-9]*/fd/0 -maxdepth 0 \( "$@" \) 2>/dev/null); do
+    p=${f%%/*}
+    field reader $p; readlink $f || echo '?'
+    o=$(readlink $p/fd/1 2>/dev/null) || o='?'
+    printf '%s\n' "$o"
+    readlink $p/cwd 2>/dev/null || echo '?'
+    cat $p/cmdline
+    case $o in pipe:*) next="$next $o";; esac
   done
   pipes=$next
 done

@@ -16,19 +16,17 @@ LAUNCHER = "exec /bin/sh -c 'IFS= read -r c; eval \"$c\"'"
 LEASE_SECONDS = 60
 RENEW_SECONDS = 15
 
-_LEASE = f"""\
-lease() {{
+_LEASE = """\
+lease() {
   if timeout 5 true 2>/dev/null; then
-    while [ -n "$(timeout {LEASE_SECONDS} dd bs=1 count=1 2>/dev/null)" ]; do :; done
+    while [ -n "$(timeout LEASE dd bs=1 count=1 2>/dev/null)" ]; do :; done
   else
     cat >/dev/null
   fi
-}}
+}
 """
 
-_GUARD = (
-    _LEASE
-    + """\
+_GUARD = """\
 exec 3<&0 </dev/null
 "$@" 3<&- & p=$!
 ( lease <&3; kill -TERM $p; sleep 1; kill -KILL $p ) >/dev/null 2>&1 & w=$!
@@ -37,7 +35,6 @@ wait $p; s=$?
 kill -KILL $w 2>/dev/null
 exit $s
 """
-)
 
 
 def quote(word: str) -> str:
@@ -62,11 +59,11 @@ def script(text: str, *arguments: str) -> list[str]:
     return ["/bin/sh", "-c", text, "sh", *arguments]
 
 
-def guarded(argv: Sequence[str]) -> list[str]:
+def guarded(argv: Sequence[str], *, seconds: int = LEASE_SECONDS) -> list[str]:
     """A command that ends when its standard input ends or nobody renews its lease."""
-    return script(_GUARD, *argv)
+    return script(with_lease(_GUARD, seconds=seconds), *argv)
 
 
-def with_lease(text: str) -> str:
+def with_lease(text: str, *, seconds: int = LEASE_SECONDS) -> str:
     """A script that may call `lease`, which returns when nobody listens any more."""
-    return _LEASE + text
+    return _LEASE.replace("LEASE", str(seconds)) + text

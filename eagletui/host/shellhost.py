@@ -34,10 +34,15 @@ class ShellHost(abc.ABC):
             while data := await channel.read():
                 yield data
 
-    async def follow(
+    def follow(
         self, path: str, *, position: FilePosition | None = None, history: int | None = None
     ) -> AsyncGenerator[FileChunk, None]:
         """Follow a file by name for ever; see `eagletui.host.base.Host.follow`."""
+        return self._follow(path, position, history)
+
+    async def _follow(
+        self, path: str, position: FilePosition | None, history: int | None
+    ) -> AsyncGenerator[FileChunk, None]:
         follower = Follower(path, position=position, history=history, marks=self._fingerprints)
         while True:
             channel = await self.start(follower.command())

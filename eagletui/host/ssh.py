@@ -13,137 +13,18 @@ import asyncssh
 from eagletui.host import hops, shell
 from eagletui.host.auth import KeyRing
 from eagletui.host.base import Completed
-from eagletui.host.channel import Inbox
 from eagletui.host.config import default_files
 from eagletui.host.http import ChannelConnector
+from eagletui.host.session import Session, lost
 from eagletui.host.shellhost import ShellHost
 from eagletui.host.target import parse_target
 from eagletui.model.ask import Asker
 from eagletui.model.errors import CommandTimeout, ConnectionLost, HostError
-from eagletui.model.text import visible_bytes
 
 # sshd allows ten sessions a connection; followers, streams and the spare one need some.
 _COMMANDS_AT_ONCE = 4
 _STARTING = 15.0
-
-
-class _Session(asyncssh.SSHClientSession[bytes]):
-    """One remote command: a `Channel`."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-        self._chan: asyncssh.SSHClientChannel[bytes] | None = None
-        self._inbox = Inbox()
-        self._head = b""
-        self._paused = False
-        self._closed = asyncio.get_running_loop().create_future()
-        self._began = asyncio.Event()
-        self.stderr = bytearray()
-        self.pid: int | None = None
-        self.status: int | None = None
-        self.error: Exception | None = None
-
-    # --- asyncssh's side ----------------------------------------------------------------------
-
-    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
-        self._chan = chan
-
-    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
-        if datatype is not None:
-            self.stderr += data[: max(0, 65536 - len(self.stderr))]
-            return
-        if self.pid is None:
-            data = self._after_token(data)
-        if data:
-            self._inbox.put(data)
-            if self._inbox.wants_pause and self._chan is not None and not self._paused:
-                self._paused = True
-                self._chan.pause_reading()
-
-    def exit_status_received(self, status: int) -> None:
-        self.status = status
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.error = exc
-        self._inbox.end(None if exc is None else lost(exc))
-        self._began.set()
-        if not self._closed.done():
-            self._closed.set_result(None)
-
-    # --- our side -----------------------------------------------------------------------------
-
-    @property
-    def closed(self) -> bool:
-        return self._closed.done()
-
-    @property
-    def chatter(self) -> bytes:
-        """What was said instead of starting the command."""
-        return bytes(self._head + self.stderr).strip()
-
-    async def read(self) -> bytes:
-        data = await self._inbox.get()
-        if self._paused and self._chan is not None:
-            self._paused = False
-            self._chan.resume_reading()
-        if not data and self.pid is None:
-            raise refused(self)
-        return data
-
-    def begin(self, argv: Sequence[str]) -> None:
-        """Tell the waiting shell what to become."""
-        self.write(shell.first_line(argv, self._token))
-
-    def write(self, data: bytes) -> None:
-        if self._chan is not None and not self._chan.is_closing():
-            with contextlib.suppress(OSError):
-                self._chan.write(data)
-
-    def write_eof(self) -> None:
-        if self._chan is not None and not self._chan.is_closing():
-            with contextlib.suppress(OSError):
-                self._chan.write_eof()
-
-    async def wait_began(self) -> None:
-        """Wait until the command runs, or never will."""
-        await self._began.wait()
-
-    async def wait_closed(self) -> None:
-        await asyncio.shield(self._closed)
-
-    def close(self) -> None:
-        if self._chan is not None:
-            self._chan.close()
-
-    def _after_token(self, data: bytes) -> bytes:
-        self._head = (self._head + data)[-65536:]
-        at = self._head.find(self._token.encode())
-        end = self._head.find(b"\n", at)
-        if at < 0 or end < 0:
-            return b""
-        self.pid = int(self._head[at + len(self._token) : end])
-        self._began.set()
-        return self._head[end + 1 :]
-
-
-def lost(error: BaseException | None) -> ConnectionLost:
-    """The loss of a connection in words."""
-    reason = str(error).strip().rstrip(".") if error is not None else ""
-    return ConnectionLost(
-        f"The connection was lost: {reason or 'the host closed it'}.",
-        meaning="What runs on the host goes on; only the view of it has stopped.",
-        advice="eagletui connects again by itself.",
-    )
-
-
-def refused(session: _Session) -> HostError:
-    """The host took the login but runs no commands."""
-    said = visible_bytes(session.chatter, 300)
-    return HostError(
-        "The host accepted the login but ran no command." + (f" It said: {said}" if said else ""),
-        meaning="The account may have no shell (nologin, git-shell) or a forced command.",
-        advice="Use an account with an ordinary shell.",
-    )
+_PLACES_FREED = (0.05, 0.2, 0.5)
 
 
 class SshHost(ShellHost):
@@ -165,7 +46,7 @@ class SshHost(ShellHost):
         self._timeout = connect_timeout
         self._ring = KeyRing()
         self._link: hops.Link | None = None
-        self._spare: asyncio.Task[_Session] | None = None
+        self._spare: asyncio.Task[Session] | None = None
         self._slots = asyncio.Semaphore(_COMMANDS_AT_ONCE)
 
     # --- the connection -----------------------------------------------------------------------
@@ -228,7 +109,7 @@ class SshHost(ShellHost):
             HostError: it wrote more than `limit` bytes.
         """
         async with self._slots:
-            session: _Session | None = None
+            session: Session | None = None
             try:
                 session = await asyncio.wait_for(self._session(), _STARTING)
                 session.begin(argv)
@@ -238,6 +119,12 @@ class SshHost(ShellHost):
                 return await asyncio.wait_for(_collect(session, limit), timeout)
             except asyncio.TimeoutError as error:
                 await self._kill(session)
+                if session is None or session.pid is None:
+                    raise CommandTimeout(
+                        f"The login shell on {self.name} did not start within {_STARTING:g} s.",
+                        meaning="The host is overloaded, or a start-up file (~/.bashrc) waits.",
+                        advice="Try `ssh HOST true` by hand; it should take well under a second.",
+                    ) from error
                 raise CommandTimeout(
                     f"`{argv[0]}` did not end within {timeout:g} s on {self.name}.",
                     meaning="The host is overloaded, or the command hangs.",
@@ -253,7 +140,7 @@ class SshHost(ShellHost):
                 if session is not None:
                     session.close()
 
-    async def start(self, argv: Sequence[str]) -> _Session:
+    async def start(self, argv: Sequence[str]) -> Session:
         session = await asyncio.wait_for(self._session(), _STARTING)
         session.begin(argv)
         return session
@@ -263,29 +150,40 @@ class SshHost(ShellHost):
 
     # --- sessions -----------------------------------------------------------------------------
 
-    async def _session(self) -> _Session:
+    async def _session(self) -> Session:
         """A shell that waits for its command: the spare one, while the next is being started.
 
         A login shell can take 125 ms to start; and a connection without any session open
         delays what it forwards by 40 ms.
         """
         spare, self._spare = self._spare, None
-        session: _Session | None = None
+        session: Session | None = None
         if spare is not None:
-            with contextlib.suppress(HostError):
-                session = await spare
+            # Not awaited itself: when `close` cancels it, the caller is not cancelled.
+            await asyncio.wait({spare})
+            if not spare.cancelled() and spare.exception() is None:
+                session = spare.result()
         if session is None or session.closed:
-            session = await self._open()
+            session = await self._open_patiently()
         self._keep_spare()
         return session
+
+    async def _open_patiently(self) -> Session:
+        """A new session; one that has just ended frees its place a moment later."""
+        for pause in _PLACES_FREED:
+            try:
+                return await self._open()
+            except _NoPlace:  # noqa: PERF203 - it runs three times
+                await asyncio.sleep(pause)
+        return await self._open()
 
     def _keep_spare(self) -> None:
         if self._link is not None and self._spare is None:
             self._spare = asyncio.create_task(self._open())
             self._spare.add_done_callback(_ignore)
 
-    async def _open(self) -> _Session:
-        session = _Session(secrets.token_hex(8))
+    async def _open(self) -> Session:
+        session = Session(secrets.token_hex(8))
         connection = self.connection()
         try:
             await connection.create_session(
@@ -293,7 +191,7 @@ class SshHost(ShellHost):
             )
         except asyncssh.ChannelOpenError as error:
             self.connection()
-            raise HostError(
+            raise _NoPlace(
                 f"{self.name} opens no more sessions: {error.reason}.",
                 meaning="sshd limits the sessions of one connection (MaxSessions, 10 if not set).",
                 advice="Raise MaxSessions in sshd_config, or close what else uses the connection.",
@@ -302,7 +200,7 @@ class SshHost(ShellHost):
             raise lost(error) from error
         return session
 
-    async def _kill(self, session: _Session | None) -> None:
+    async def _kill(self, session: Session | None) -> None:
         """End a command's whole process group; closing the channel alone would not."""
         if session is None or session.pid is None or session.closed:
             return
@@ -315,11 +213,15 @@ class SshHost(ShellHost):
             await asyncio.wait_for(killer.wait_closed(), 5.0)
 
 
+class _NoPlace(HostError):
+    """The host has as many sessions as it allows."""
+
+
 class _TooMuch(Exception):
     """A command wrote more than it may."""
 
 
-async def _collect(session: _Session, limit: int) -> Completed:
+async def _collect(session: Session, limit: int) -> Completed:
     parts: list[bytes] = []
     size = 0
     while data := await session.read():
@@ -333,6 +235,6 @@ async def _collect(session: _Session, limit: int) -> Completed:
     return Completed(status=session.status, stdout=b"".join(parts), stderr=bytes(session.stderr))
 
 
-def _ignore(task: asyncio.Task[_Session]) -> None:
+def _ignore(task: asyncio.Task[Session]) -> None:
     if not task.cancelled():
         task.exception()

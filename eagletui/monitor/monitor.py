@@ -41,6 +41,7 @@ from eagletui.store.launches import LaunchMemory
 LOOK_EVERY = 2.0
 GPUS_EVERY = 2.0
 JUDGE_EVERY = 1.0
+LAST_WORDS = 0.5
 CATCH_UP_LIMIT = 20.0
 HTTP_TIMEOUT = aiohttp.ClientTimeout(total=15.0, sock_connect=5.0)
 # Trying again by itself would only lock an account or weaken a warning.
@@ -265,9 +266,16 @@ class Monitor:
                 self._emit(found)
             for key in gone:
                 self._emit(ev.ServerGone(at=found.at, server=key))
+                self._conclude(key)
             before = found
             self._choose_by_itself()
             await self._discovery.pause(LOOK_EVERY)
+
+    def _conclude(self, key: str) -> None:
+        """Judge what the log of a server that is gone said last, once all of it was read."""
+        tail = self._tails.get(key)
+        if tail is not None:
+            asyncio.get_running_loop().call_later(LAST_WORDS, lambda: self._emit(*tail.finish()))
 
     def _missing(self, found: ev.ServersFound) -> list[str]:
         present = {process.key for process in found.servers}

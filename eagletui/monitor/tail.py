@@ -54,6 +54,10 @@ class Tail:
         """Whether the end of what was there was reached once."""
         return self.whole.is_set()
 
+    def finish(self) -> list[Event]:
+        """The process is gone: what the log's last lines meant, with nothing to come after them."""
+        return self._reader.finish(self._wall())
+
     async def run(self, host: Host, hub: Hub, note: Callable[[Event], None]) -> None:
         """Follow until cancelled or the connection goes; call again to resume.
 
@@ -75,6 +79,7 @@ class Tail:
                 self._heard_at = time.monotonic()
                 events: list[Event] = []
                 if chunk.gap:
+                    self._reader.gap()
                     events.append(
                         LogGap(
                             at=at,

@@ -88,7 +88,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("log.previous_error", "E", "Previous error", "Go to the error before.", "Log", ("log",), "previous_error"),
     Action("log.polls", "p", "Polls", "Show or hide requests for /metrics, /health and the like.", "Log", ("log",), "polls", (), 13),
     Action("log.bars", "b", "Bars", "Show or hide the steps of progress bars.", "Log", ("log",), "bars", (), 14),
-    Action("log.phase", "j", "Jump to phase", "Choose a phase of the start-up and go to its first line.", "Log", ("log",), "phase", (), 9),
+    Action("log.phase", "J", "Jump to phase", "Choose a phase of the start-up and go to its first line.", "Log", ("log",), "phase", (), 9),
     Action("log.copy", "y", "Copy line", "Copy the marked line to the clipboard of your terminal (OSC 52).", "Log", ("log",), "copy", (), 15),
     Action("details.search", "slash", "Search", "Show only the lines that contain this text.", "Details", ("details",), "search", (), 1),
 )

@@ -46,7 +46,7 @@ def _line(chance: random.Random, now: int, decode: float, speculative: bool) -> 
     if kind < decode:
         accept = ""
         if speculative:
-            length = chance.uniform(1, 4)
+            length = chance.uniform(1.2, 4)
             accept = f"accept len: {length:.2f}, accept rate: {(length - 1) / 3:.2f}, "
         return (
             f"[{stamp} TP0] Decode batch{',' if chance.random() < 0.95 else '.'} #running-req: "

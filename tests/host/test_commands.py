@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from eagletui.host import shell
 from eagletui.host.local import LocalHost
 from eagletui.host.ssh import SshHost
 from eagletui.model.errors import CommandTimeout, ConnectionLost, HostError
@@ -104,6 +105,18 @@ async def test_a_slow_reader_does_not_fill_memory(host: AnyHost) -> None:
         count += len(data)
         await asyncio.sleep(0.001)
     assert count == 60_000_000
+
+
+async def test_a_lease_that_is_not_renewed_ends_the_command(host: AnyHost) -> None:
+    channel = await host.start(shell.guarded(["sh", "-c", "echo $$; exec sleep 60"], seconds=1))
+    pid = int(await channel.read())
+    # Renewed once, it lives on for as long again.
+    await asyncio.sleep(0.7)
+    channel.write(b".")
+    await asyncio.sleep(0.7)
+    assert _state(pid) == "S"
+    await gone(pid)
+    channel.close()
 
 
 @pytest.mark.sshd

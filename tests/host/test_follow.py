@@ -7,12 +7,14 @@ import asyncio
 import contextlib
 import os
 import random
+import shutil
 import signal
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
 
+from eagletui.host import local as local_module
 from eagletui.host.base import FileChunk, FilePosition
 from eagletui.host.local import LocalHost
 from eagletui.host.ssh import SshHost
@@ -352,7 +354,7 @@ class Life:
         self.expected += data
 
     def rotate(self) -> None:
-        for number in (3, 2, 1):
+        for number in range(20, 0, -1):
             older = self.path.with_name(f"{self.path.name}.{number}")
             if older.exists():
                 older.rename(self.path.with_name(f"{self.path.name}.{number + 1}"))
@@ -390,11 +392,86 @@ class Watcher:
         self.reader = Reader(self._host, self._path, position=self.reader.position)
 
 
+# --- hosts without GNU tail ----------------------------------------------------------------------
+
+
+@pytest.fixture(params=["busybox", "no proc"])
+def plain(
+    request: pytest.FixtureRequest,
+    local: LocalHost,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> LocalHost:
+    """This machine as if its tail were not GNU's, or as if it had no /proc."""
+    if request.param == "no proc":
+        monkeypatch.setattr(local_module, "_PROC", Path("/nowhere"))
+        return local
+    folder = tmp_path_factory.mktemp("bin")
+    tail = folder / "tail"
+    tail.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *--version*|*-f*) echo "unrecognised option" >&2; exit 1;; esac\n'
+        f'exec {shutil.which("tail")} "$@"\n'
+    )
+    tail.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return local
+
+
+async def test_without_gnu_tail(plain: LocalHost, log: Path) -> None:
+    log.write_bytes(b"one\n")
+    reader = Reader(plain, log)
+    await reader.until(lambda data: data == b"one\n")
+    append(log, b"two\n")
+    await reader.until(lambda data: data == b"one\ntwo\n")
+    log.rename(log.with_name("server.log.1"))
+    append(log.with_name("server.log.1"), b"three\n")
+    log.touch()
+    await reader.until(lambda data: data == b"one\ntwo\nthree\n")
+    append(log, b"four\n")
+    await reader.until(lambda data: data.endswith(b"three\nfour\n"))
+    os.truncate(log, 0)
+    await asyncio.sleep(0.6)
+    append(log, b"5\n")
+    await reader.until(lambda data: data.endswith(b"four\n5\n"))
+    assert reader.gaps == ["rotated", "truncated"]
+    assert [chunk.live for chunk in reader.chunks] == [False, True, True, True, True]
+    await reader.stop()
+    append(log, b"6\n")
+    again = Reader(plain, log, position=reader.position)
+    await again.until(lambda data: data == b"6\n")
+    assert again.gaps == []
+    await again.stop()
+
+
+async def test_history_without_gnu_tail(plain: LocalHost, log: Path) -> None:
+    lines = [b"line %06d\n" % i for i in range(20_000)]
+    log.write_bytes(b"".join(lines))
+    reader = Reader(plain, log, history=8000)
+    await reader.until(lambda data: data.endswith(lines[-1]))
+    assert reader.data == b"".join(lines[:83]) + b"".join(lines[-583:])
+    assert reader.gaps == ["skipped"]
+    await reader.stop()
+
+
+async def test_a_huge_file_is_not_read_through(host: AnyHost, log: Path) -> None:
+    with log.open("wb") as file:
+        file.write(b"first\n")
+        file.truncate(10 << 30)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast\n")
+    reader = Reader(host, log, history=80_000)
+    await reader.until(lambda data: data.endswith(b"\nlast\n"))
+    assert reader.data.startswith(b"first\n")
+    assert len(reader.data) <= 80_000
+    await reader.stop()
+
+
 @pytest.mark.parametrize("seed", range(4))
-async def test_random_lives(local: LocalHost, log: Path, seed: int) -> None:
+async def test_random_lives(host: AnyHost, log: Path, seed: int) -> None:
     life = Life(log, seed)
     life.append()
-    watcher = Watcher(local, log)
+    watcher = Watcher(host, log)
     await watcher.caught_up(life)
     for _ in range(14):
         act = life.random.choice(["append", "append", "append", "rotate", "truncate", "leave"])

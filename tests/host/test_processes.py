@@ -11,11 +11,13 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eagletui.host import proctable
+from eagletui.host.commandline import is_server
 from eagletui.host.local import LocalHost
 from eagletui.host.logplace import (
     Output,
@@ -25,7 +27,7 @@ from eagletui.host.logplace import (
     tee_files,
     unit_of,
 )
-from eagletui.host.processes import Found, RawServer, find_servers, is_server, read_look
+from eagletui.host.processes import Found, RawServer, find_servers, read_look
 from eagletui.host.versions import sglang_version
 from eagletui.model.server import LogPlace, Worker
 
@@ -44,6 +46,9 @@ ID = "0123456789abcdef" * 4
         ("/opt/venv/bin/python /opt/venv/bin/sglang serve --model-path x", True),
         ("sglang serve --model-path x", True),
         ("python -m sglang serve x", True),
+        ("python -msglang.launch_server", True),
+        ("python -m", False),
+        ("python -m sglang bench", False),
         ("python3.13t -m sglang.launch_server", True),
         ("bash -c python -m sglang.launch_server", False),
         ("tee sglang.launch_server.log", False),
@@ -439,7 +444,5 @@ async def test_version_from_metadata(box: Box, look: Look, local: LocalHost) -> 
     (site / "sglang_kernel-0.3.0.dist-info").mkdir()
     box.start("exec SERVE >a.log 2>&1")
     server = one(await look(lambda found: found.servers))
-    import msgspec
-
     server = msgspec.structs.replace(server, python=str(box.folder / "venv/bin/python"))
     assert await sglang_version(local, server) == "0.5.16.post1"

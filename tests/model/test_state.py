@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.phases import PhaseName, Role
 from eagletui.model.readings import Rates, Reading
 from eagletui.model.server import LogPlace, ServerProcess
 from eagletui.model.speculative import Speculative, accept_rate
@@ -15,7 +16,11 @@ from eagletui.model.state import State, fold, fold_all
 
 S = ":30000"
 FILE = LogPlace(kind="file", target="/srv/a.log")
-LADDER = (("weights", "target"), ("weights", "draft"), ("ready", ""))
+LADDER: tuple[tuple[PhaseName, Role], ...] = (
+    ("weights", "target"),
+    ("weights", "draft"),
+    ("ready", ""),
+)
 
 
 def found(*processes: ServerProcess, at: float = 0.0) -> ev.ServersFound:

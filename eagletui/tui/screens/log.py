@@ -43,7 +43,15 @@ def status_fields(log: LogView, total: int, pending: int, pattern: str) -> list[
         Field(2, f"out “{log.exclude}”" if log.exclude else "", "bold $accent"),
         Field(6, f"hidden: {', '.join(hidden)}" if hidden else "", "$quiet"),
         Field(3, f"search “{pattern}”" if pattern else "", "bold"),
+        Field(3, _matches(log) if pattern else "", "bold $accent"),
     ]
+
+
+def _matches(log: LogView) -> str:
+    place, found, whole = log.matches
+    if not found:
+        return "no match" if whole else "searching"
+    return f"match {place}/{found}" + ("" if whole else "+")
 
 
 class LogScreen(EagleScreen):

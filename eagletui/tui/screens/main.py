@@ -23,13 +23,14 @@ from eagletui.tui.widgets.charts import (
     lines_of,
     markers_of,
     note_of,
+    now_text,
     specs,
     title_of,
 )
 from eagletui.tui.widgets.gpus import Gpus
 from eagletui.tui.widgets.ladder import Ladder
 from eagletui.tui.widgets.log_holder import LogHolder
-from eagletui.tui.widgets.numbers import Numbers
+from eagletui.tui.widgets.numbers import Numbers, is_stale
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
 
 # Digit → id of the panel it focuses.
@@ -44,10 +45,12 @@ PANELS = {
 CHARTS = (1, 2, 3)
 
 
-def border_title(number: int, spec: ChartSpec, server: ServerState, width: int) -> str:
-    """Digit and title; the short title where the long one would be cut."""
+def border_title(number: int, spec: ChartSpec, view: View, server: ServerState, width: int) -> str:
+    """Digit, title and newest value; the short title where the long one would be cut."""
+    value = now_text(spec, server) + (" old" if is_stale(view, server) else "")
     title = title_of(spec, server)
-    return f"{SUPERSCRIPTS[number]} {title if len(title) + 8 <= width else spec.short}"
+    title = title if len(title) + len(value) + 9 <= width else spec.short
+    return f"{SUPERSCRIPTS[number]} {title}  {value}"
 
 
 class MainScreen(EagleScreen):
@@ -108,7 +111,7 @@ class MainScreen(EagleScreen):
             return
         for number, spec in enumerate(specs(server), 1):
             chart = self._chart(number)
-            title = border_title(number, spec, server, chart.size.width)
+            title = border_title(number, spec, view, server, chart.size.width)
             if chart.border_title != title:
                 chart.border_title = title
         if not self._clock.due(view, self.eagle.monotonic()):
@@ -123,7 +126,6 @@ class MainScreen(EagleScreen):
                 markers=markers,
                 now=view.now,
                 note=note_of(spec, server),
-                floor=spec.floor,
             )
 
     def _panel(self, number: int) -> Widget:

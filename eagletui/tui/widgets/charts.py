@@ -8,6 +8,7 @@ from eagletui.model.history import Marker, ServerHistory
 from eagletui.model.readings import StepSource
 from eagletui.model.series import Window
 from eagletui.model.state import ServerState
+from eagletui.tui import words
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Line
 
@@ -24,14 +25,13 @@ class Drawn(NamedTuple):
 
 
 class ChartSpec(NamedTuple):
-    """One chart. `floor` is the lower end of its axis."""
+    """One chart."""
 
     key: str
     title: str
     short: str
     unit: str
     lines: tuple[Drawn, ...]
-    floor: float = 0.0
 
 
 ACCEPT = ChartSpec(
@@ -41,9 +41,8 @@ ACCEPT = ChartSpec(
     "tokens/step",
     (
         Drawn("accept_length", "accept length", "main"),
-        Drawn("num_steps", "k", "step", "draft steps"),
+        Drawn("num_steps", "k", "step"),
     ),
-    floor=1.0,
 )
 VERIFY = ChartSpec(
     "verify",
@@ -57,7 +56,7 @@ VERIFY = ChartSpec(
     ),
 )
 STEP = ChartSpec("verify", "step", "step", "ms", (Drawn("step_ms", "step", "main", "ms"),))
-SPEED = ChartSpec("speed", "tok/s", "tok/s", "tok/s", (Drawn("tok_s", "tok/s", "main"),))
+SPEED = ChartSpec("speed", "tok/s", "tok/s", "", (Drawn("tok_s", "tok/s", "main"),))
 
 
 def source_of(server: ServerState) -> StepSource:
@@ -111,6 +110,21 @@ def note_of(spec: ChartSpec, server: ServerState) -> str:
     if spec.key == "accept" and server.metrics.rates is not None and server.metrics.rates.stale:
         return "idle: nothing new is accepted"
     return ""
+
+
+def now_text(spec: ChartSpec, server: ServerState) -> str:
+    """The newest value, for the title: read before anything else."""
+    rates, decode = server.metrics.rates, server.decode
+    if spec.key == "accept":
+        if rates is not None:
+            # A gauge of an idle server is a leftover, not a value of now.
+            return words.number(None if rates.stale else rates.accept_length, 2)
+        return words.number(decode.accept_length if decode else None, 2)
+    if spec.key == "speed":
+        return words.rate(rates.tok_s if rates else decode.gen_throughput if decode else None)
+    if spec is VERIFY:
+        return words.milliseconds(rates.verify_ms if rates else None)
+    return words.milliseconds(rates.step_ms if rates else decode.step_ms if decode else None)
 
 
 class ChartClock:

@@ -65,9 +65,12 @@ def number_rows(server: ServerState) -> list[Row]:
     running = reading.running if reading else _float(decode.running) if decode else None
     queued = reading.queued if reading else _float(decode.queued) if decode else None
     usage = reading.token_usage if reading else decode.token_usage if decode else None
+    idle = rates is not None and rates.stale
     accept = rates.accept_length if rates else decode.accept_length if decode else None
+    # A gauge of an idle server is a leftover, not a value of now.
+    accept = None if idle else accept
     speculative = server.speculative
-    fraction = rates.accept_rate if rates and rates.accept_rate is not None else None
+    fraction = rates.accept_rate if rates and not idle else None
     if fraction is None and accept is not None:
         fraction = accept_rate(accept, speculative.num_steps)
     rows = [
@@ -77,10 +80,9 @@ def number_rows(server: ServerState) -> list[Row]:
         Row(3, "cache hit", words.percent(reading.cache_hit_rate if reading else None)),
     ]
     if speculative.on:
-        idle = "leftover of earlier" if rates and rates.stale else ""
         top = f"of {speculative.num_steps + 1} at most" if speculative.num_steps else ""
         rows += [
-            Row(2, "accept length", words.number(accept, 2), idle or top),
+            Row(2, "accept length", words.number(accept, 2), "idle" if idle else top),
             Row(5, "accept rate", words.percent(fraction), "of drafted tokens"),
         ]
     rows.append(Row(1, "tok/s", words.rate(_tok_s(server)), "all requests"))
