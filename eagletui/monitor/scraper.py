@@ -21,6 +21,9 @@ PAGE_LIMIT = 48 << 20
 # A scrape costs the server 30 to 200 ms of its HTTP loop: leave it at least four times as long.
 REST = 4.0
 LONGEST_REST = 5.0
+# A release that has decode moments says null until some steps were taken; one that lacks them says
+# nothing ever. After so many replies without, between which tokens came, they are not asked for.
+GIVE_UP_LOADS = 20
 LOADS_PATH = "/v1/loads?include=core,spec"
 INFO_PATHS = ("/server_info", "/get_server_info")
 
@@ -61,6 +64,8 @@ class Scraper:
         self._reader = MetricsReader()
         self._meter = RateMeter()
         self._loads: bool | None = None
+        self._without_moments = 0
+        self._decoded: float | None = None
         self._informed = False
         self.took = 0.0
         """Seconds that the last page of metrics took."""
@@ -144,13 +149,23 @@ class Scraper:
             self._loads = False
             return reading
         loads = read_loads(reply.body, at=at)
-        if loads is None or (reading is not None and loads.decode_moments is None):
+        if loads is None:
             self._loads = False
+            return reading
+        if reading is not None and loads.decode_moments is None:
+            self._note_absence(reading)
             return reading
         self._loads = True
         if reading is None:
             return loads
         return with_moments(reading, loads)
+
+    def _note_absence(self, reading: Reading) -> None:
+        moved = self._decoded is not None and reading.decode_tokens_total != self._decoded
+        self._decoded = reading.decode_tokens_total
+        self._without_moments += moved
+        if self._without_moments >= GIVE_UP_LOADS:
+            self._loads = False
 
     async def _info(self) -> InfoRead | None:
         for path in INFO_PATHS:

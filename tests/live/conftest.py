@@ -73,7 +73,7 @@ def starting_eagle(folder: Path) -> Iterator[LabServer]:
 @pytest.fixture(scope="session")
 def watcher(starting_eagle: LabServer, sshd: Sshd) -> Iterator[Watcher]:
     """The monitor on that server over SSH, connected while it loads."""
-    watcher = Watcher(ALIAS, sshd.config, Wanted(pid=starting_eagle.pid, interval=0.5))
+    watcher = Watcher(ALIAS, sshd.config, Wanted(pid=starting_eagle.pid))
     yield watcher
     watcher.close()
 

@@ -60,7 +60,7 @@ def two_ranks(folder: Path) -> Iterator[LabServer]:
 
 @pytest.fixture(scope="module")
 def ranks_watcher(two_ranks: LabServer, sshd: Sshd) -> Iterator[Watcher]:
-    watcher = Watcher(ALIAS, sshd.config, Wanted(pid=two_ranks.pid, interval=0.5))
+    watcher = Watcher(ALIAS, sshd.config, Wanted(pid=two_ranks.pid))
     yield watcher
     watcher.close()
 
