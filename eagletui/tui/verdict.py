@@ -11,6 +11,9 @@ from eagletui.tui import words
 Level = Literal["ok", "busy", "info", "warning", "error", "fatal"]
 
 # Level → glyph, word, style. The glyph and the word carry the meaning; the colour repeats it.
+# Seconds without a token after which a server with no requests is called idle.
+IDLE_AFTER = 3.0
+
 MARKS: dict[Level, tuple[str, str, str]] = {
     "ok": ("✔", "OK", "bold $success"),
     "busy": ("▶", "LOADING", "bold $primary"),
@@ -57,7 +60,7 @@ def verdicts(state: State, now: float, remaining: float | None = None) -> tuple[
             )
         )
     if server.alive:
-        found.append(_doing(server, remaining))
+        found.append(_doing(server, remaining, now))
         found.extend(_blind(server))
     order: dict[Level, int] = {"fatal": 0, "error": 1, "warning": 2, "busy": 3, "ok": 3, "info": 4}
     return tuple(sorted(found, key=lambda verdict: order[verdict.level]))
@@ -68,6 +71,9 @@ def _said(diagnosis: Diagnosis) -> Verdict:
 
 
 def _worth_saying(server: ServerState, diagnosis: Diagnosis) -> bool:
+    """Idleness is what the server is doing; it is said there."""
+    if diagnosis.code == "idle":
+        return False
     return diagnosis.severity != "info" or diagnosis in server.alerts
 
 
@@ -88,18 +94,20 @@ def _link(state: State, now: float) -> Verdict | None:
     return Verdict("error", f"{text}.{shown}", link.meaning, link.advice, word="OFFLINE")
 
 
-def _doing(server: ServerState, remaining: float | None) -> Verdict:
+def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
     if not server.ready:
         return _loading(server, remaining)
     rates, reading, decode = server.metrics.rates, server.metrics.reading, server.decode
     running = reading.running if reading is not None else decode.running if decode else None
-    if running is not None and running < 1:
+    moved = server.progress_at is not None and now - server.progress_at < IDLE_AFTER
+    if running is not None and running < 1 and not moved:
         return Verdict("ok", "Ready and idle: no requests.", word="IDLE")
     if running is None:
         return Verdict("ok", "Ready.", word="READY")
     accept = rates.accept_length if rates else decode.accept_length if decode else None
     speed = rates.tok_s if rates else decode.gen_throughput if decode else None
-    parts = [f"Serving {words.count(int(running), 'request')}"]
+    # Between two requests the gauge may say none while tokens still move.
+    parts = [f"Serving {words.count(max(1, int(running)), 'request')}"]
     if accept is not None and server.speculative.on:
         parts.append(f"accept length {accept:.2f}")
     if speed is not None:

@@ -20,20 +20,20 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def test_from_nothing_to_live_charts_and_out_again(terminal: Terminal) -> None:
-    screen = terminal.wait_for("Accept length", 60)
+    screen = terminal.wait_for("accept length", 60)
     assert "tok/s" in screen
     terminal.press("?")
     terminal.wait_for("Show the keys of this screen.")
     terminal.press("Escape")
-    terminal.wait_for("Accept length")
+    terminal.wait_for("accept length")
     terminal.press("q")
     assert f"{ENDED} 0" in terminal.wait_for(ENDED)
 
 
 def test_ctrl_c_twice_leaves_a_clean_terminal(terminal: Terminal) -> None:
-    terminal.wait_for("Accept length", 60)
+    terminal.wait_for("accept length", 60)
     terminal.press("C-c", "C-c")
     screen = terminal.wait_for(ENDED)
     assert f"{ENDED} 0" in screen
     assert "Traceback" not in screen
-    assert "Accept length" not in screen
+    assert "accept length" not in screen

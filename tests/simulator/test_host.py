@@ -333,7 +333,12 @@ async def test_two_servers_have_their_own_ports_and_gpus() -> None:
         await until(lambda: all(READY in Path(s.log).read_bytes() for s in host.servers))
         async with await connect(host) as connection:
             query = "--query-compute-apps=gpu_uuid,pid --format=csv,noheader"
-            apps = (await sh(connection, f"nvidia-smi {query}")).decode().splitlines()
+            apps: list[str] = []
+            for _ in range(100):  # the stand-in learns of them within a moment
+                apps = (await sh(connection, f"nvidia-smi {query}")).decode().splitlines()
+                if len(apps) == 2:
+                    break
+                await asyncio.sleep(0.1)
         pairs = {line[39]: int(line.split(", ")[1]) for line in apps}
         assert pairs == {
             "0": next(iter(children(first.pid))),

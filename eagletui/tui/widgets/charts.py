@@ -64,6 +64,9 @@ def source_of(server: ServerState) -> StepSource:
     rates = server.metrics.rates
     if rates is not None and rates.source != "none":
         return rates.source
+    reading = server.metrics.reading
+    if reading is not None and reading.verify_seconds_total is not None:
+        return "device timer"  # idle now, and measured all the same
     return "decode log" if server.decode is not None else "none"
 
 
