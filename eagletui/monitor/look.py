@@ -14,6 +14,11 @@ from eagletui.monitor.monitor import Monitor
 WINDOW = 1.5
 """Seconds between the first and the last scrape of a server: rates need two."""
 
+JUDGED = 5.0
+"""Seconds after which a verdict about a refusal was said: it must hold for three before."""
+
+_REFUSALS = ("not found", "unauthorised")
+
 
 async def look(monitor: Monitor, *, limit: float = 60.0) -> State:
     """Connect, find every server, read each one's log and metrics, and give the state.
@@ -45,6 +50,8 @@ class _Visit:
         self._to_see: list[str] | None = None
         self._first_reply: dict[str, float] = {}
         self._replied: set[str] = set()
+        self._refused: set[str] = set()
+        self._judged: set[str] = set()
         self._gpus = False
 
     async def follow(self, stream: object) -> None:
@@ -64,13 +71,25 @@ class _Visit:
         elif isinstance(event, (ev.GpusRead, ev.GpusUnavailable)):
             self._gpus = True
         elif isinstance(event, (ev.Scraped, ev.ScrapeFailed)):
-            first = self._first_reply.setdefault(event.server, time.monotonic())
-            failed = isinstance(event, ev.ScrapeFailed)
-            if failed or time.monotonic() - first >= WINDOW:
-                self._replied.add(event.server)
+            self._heard(event)
+        elif isinstance(event, ev.Alerted) and event.alerts:
+            self._judged.add(event.server)
         if self._to_see and self._seen(self._to_see[0]):
             self._to_see.pop(0)
             self._next()
+
+    def _heard(self, event: ev.Scraped | ev.ScrapeFailed) -> None:
+        key = event.server
+        waited = time.monotonic() - self._first_reply.setdefault(key, time.monotonic())
+        failed = isinstance(event, ev.ScrapeFailed)
+        if isinstance(event, ev.ScrapeFailed) and event.problem in _REFUSALS:
+            self._refused.add(key)
+        if key in self._refused:
+            enough = waited >= JUDGED or (waited >= WINDOW and key in self._judged)
+        else:
+            enough = failed or waited >= WINDOW
+        if enough:
+            self._replied.add(key)
 
     def _seen(self, key: str) -> bool:
         server = self.state.servers.get(key)

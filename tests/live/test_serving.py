@@ -78,8 +78,11 @@ def test_accept_rate_is_computed_from_accept_length_and_k(load: Load) -> None:
 
 def test_step_has_a_source_and_is_never_called_verify(load: Load) -> None:
     busy = [s.rates for s in load.rates if s.rates.step_ms is not None and s.rates.progress]
-    assert {r.source for r in busy} == {"decode moments"}
     assert {r.verify_ms for r in busy} == {None}  # a CPU has no device timer
+    # The moments move every 15 steps; until they did, only passes are counted.
+    assert {r.source for r in busy} <= {"decode moments", "pass counter"}
+    busy = [r for r in busy if r.source == "decode moments"]
+    assert len(busy) >= 2
     steps = sum(answer.verify_count for answer in load.answers)
     waited = sum(answer.latency for answer in load.answers)
     mean = sum(r.step_ms or 0.0 for r in busy) / len(busy)
