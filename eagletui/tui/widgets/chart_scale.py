@@ -125,7 +125,7 @@ TIME_STEPS = (
 
 
 def sane_span(begin: float, end: float) -> tuple[float, float]:
-    """A span a chart can draw: finite, within what clocks know, a hundredth of a second at least."""
+    """A span a chart can draw: finite, within what clocks know, not empty."""
     limit = 1e11
     end = min(limit, max(-limit, end)) if end == end else 0.0
     begin = min(limit, max(-limit, begin)) if begin == begin else end - 1.0
