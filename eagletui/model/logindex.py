@@ -131,6 +131,10 @@ class LogIndex:
         shown = self._matcher.shown([line], before=self._level_before(store.sealed))
         return shown is None or bool(shown)
 
+    def knows(self, line: int) -> bool:
+        """Whether a line was looked at."""
+        return self._low <= line < self._high
+
     def passes(self, line: int) -> bool:
         """Whether a complete line passes the filter, looked at or not."""
         if self._low <= line < self._high:

@@ -1,0 +1,527 @@
+"""A view of a whole log, however long, that follows it, filters it and finds things in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from time import monotonic
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from eagletui.model.logfilter import LogFilter, compile_pattern, line_matcher
+from eagletui.model.logindex import LOOK_BACK, LogIndex
+from eagletui.model.loglevels import Level, continues, level_of, levels_of
+from eagletui.model.logstore import LogStore
+from eagletui.tui.widgets import log_lines
+from eagletui.tui.widgets.log_search import Hit, Wanted, containing, failures, hunt
+
+SLICE = 0.008
+"""Seconds of work at once."""
+REFRESH_EVERY = 0.05
+SEARCHED_EVERY = 0.001
+
+
+class LogView(ScrollView, can_focus=True):
+    """Shows the lines of a store that pass its filter; the place is kept by line, not by row.
+
+    `level`, `include`, `exclude`, `show_polls` and `show_bars` are the filter; `follow` keeps the
+    newest line in sight; `wrap` shows long lines whole.
+    """
+
+    BINDING_GROUP_TITLE = "Log"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "next_match", "Next match", show=False, id="log.next-match"),
+        Binding("N", "previous_match", "Previous match", show=False, id="log.previous-match"),
+        Binding("e", "next_error", "Next error", id="log.next-error"),
+        Binding("E", "previous_error", "Previous error", show=False, id="log.previous-error"),
+        Binding("f", "follow", "Follow", id="log.follow"),
+        Binding("w", "wrap", "Wrap", id="log.wrap"),
+        Binding("g,home", "first_line", "First line", show=False, id="log.first"),
+        Binding("G,end", "follow", "Last line", show=False, id="log.last"),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(log_lines.COMPONENTS)
+    DEFAULT_CSS = """
+    LogView {
+        height: 1fr;
+        width: 1fr;
+        overflow-x: auto;
+        overflow-y: scroll;
+        scrollbar-size-horizontal: 0;
+        scrollbar-size-vertical: 1;
+        .log--error { color: $error; }
+        .log--warning { color: $warning; }
+        .log--info { color: $foreground; }
+        .log--debug { color: $foreground 60%; }
+        .log--stamp { color: $foreground 55%; }
+        .log--rank { text-style: bold; }
+        .log--rank-0 { color: $accent; }
+        .log--rank-1 { color: $secondary; }
+        .log--rank-2 { color: $success; }
+        .log--rank-3 { color: $primary; }
+        .log--match { text-style: reverse; }
+        .log--gap { color: $warning; text-style: italic; }
+        .log--continuation { text-style: dim; }
+        .log--current { text-style: bold underline; }
+        .log--overlay { text-style: reverse bold; }
+    }
+    """
+
+    follow = reactive(True, init=False)
+    wrap = reactive(False, init=False)
+    level: reactive[Level] = reactive("debug", init=False)
+    include = reactive("", init=False)
+    exclude = reactive("", init=False)
+    show_polls = reactive(False, init=False)
+    show_bars = reactive(False, init=False)
+
+    class Pending(Message):
+        """`count` shown lines came since the view stopped following."""
+
+        def __init__(self, view: LogView, count: int) -> None:
+            super().__init__()
+            self.view = view
+            self.count = count
+
+        @property
+        def control(self) -> LogView:
+            """The view it is about."""
+            return self.view
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the newest count matters."""
+            return isinstance(message, LogView.Pending) and message.view is self.view
+
+    class Found(Message):
+        """A search ended: the line it found, or None."""
+
+        def __init__(self, view: LogView, what: str, line: int | None, wrapped: bool) -> None:
+            super().__init__()
+            self.view = view
+            self.what = what
+            self.line = line
+            self.wrapped = wrapped
+
+        @property
+        def control(self) -> LogView:
+            """The view it is about."""
+            return self.view
+
+    def __init__(self, store: LogStore, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.store = store
+        self.index = LogIndex(store)
+        self.current: int | None = None
+        """The line last jumped to."""
+        self.pending = 0
+        self._pattern_text = ""
+        self._pattern: re.Pattern[str] | None = None
+        self._anchor = store.first
+        self._seen = store.end
+        self._placing = False
+        self._ticking = False
+        self._ticked = 0.0
+        self._hunt: Iterator[Hit | None] | None = None
+        self._hunted = ""
+        self._widest = 0
+        self._strips: LRUCache[int, Strip] = LRUCache(2048)
+        self._levels: LRUCache[int, Level] = LRUCache(8192)
+        self._laid_out: tuple[object, list[tuple[int, Strip]]] | None = None
+        self._generation = 0
+
+    # --- what the screen calls -------------------------------------------------------------------
+
+    def extended(self) -> None:
+        """The store has more lines. Cheap: the view catches up at most 20 times a second."""
+        if not self._ticking:
+            self._ticking = True
+            due = self._ticked + REFRESH_EVERY - monotonic()
+            self.set_timer(max(SEARCHED_EVERY, due), self._tick)
+
+    def search(self, pattern: str) -> None:
+        """Mark every match and go to the first from here on; "" ends the search."""
+        self._pattern_text = pattern
+        self._pattern = compile_pattern(pattern)
+        self._forget_strips()
+        if self._pattern is None:
+            self._hunt = None
+        else:
+            self._seek(pattern, self._matches(), self._origin(), forward=True)
+
+    def next_match(self) -> None:
+        """Go to the next match behind the current line."""
+        if self._pattern is not None:
+            self._seek(self._pattern_text, self._matches(), self._origin(1), forward=True)
+
+    def previous_match(self) -> None:
+        """Go to the match before the current line."""
+        if self._pattern is not None:
+            self._seek(self._pattern_text, self._matches(), self._origin(-1), forward=False)
+
+    def next_error(self) -> None:
+        """Go to the next error behind the current line."""
+        self._seek("error", failures, self._origin(1), forward=True)
+
+    def previous_error(self) -> None:
+        """Go to the error before the current line."""
+        self._seek("error", failures, self._origin(-1), forward=False)
+
+    def go_to(self, line_number: int) -> None:
+        """Stop following and show this line of the store, or the next shown one if it is hidden."""
+        self.follow = False
+        line = min(max(line_number, self.store.first), max(self.store.first, self.store.end - 1))
+        self.current = line
+        if line < self.store.settled and not self.index.knows(line):
+            self.index.set_filter(self.index.filter, around=line)
+        self._sync(build=True)
+        row = self.index.row_of(line)
+        top, height = round(self.scroll_y), self._page
+        if not top <= row < top + max(1, height):
+            self._place(row - height // 3)
+            self._anchor_here()
+        self.refresh()
+
+    # --- keys ------------------------------------------------------------------------------------
+
+    def action_next_match(self) -> None:
+        """Bound to n."""
+        self.next_match()
+
+    def action_previous_match(self) -> None:
+        """Bound to N."""
+        self.previous_match()
+
+    def action_next_error(self) -> None:
+        """Bound to e."""
+        self.next_error()
+
+    def action_previous_error(self) -> None:
+        """Bound to E."""
+        self.previous_error()
+
+    def action_follow(self) -> None:
+        """Go to the newest line and stay there."""
+        self.current = None
+        self.follow = True
+        self._sync()
+
+    def action_wrap(self) -> None:
+        """Show long lines whole, or cut at the edge."""
+        self.wrap = not self.wrap
+
+    def action_first_line(self) -> None:
+        """Go to the oldest line that is kept."""
+        self.go_to(self.store.first)
+
+    def scroll_to(
+        self,
+        x: float | None = None,
+        y: float | None = None,
+        *,
+        animate: bool = False,
+        **options: object,
+    ) -> None:
+        """Scroll at once: an animated log only shows lines later."""
+        del animate, options
+        if y is not None and y < self.scroll_y:
+            self.follow = False
+        super().scroll_to(x, y, animate=False)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Whoever scrolls up wants to read."""
+        self.follow = False
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the count of pending lines goes to them."""
+        if self.pending and event.y == self._page - 1 and event.x >= self.size.width // 2:
+            self.action_follow()
+
+    # --- reactions -------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Begin with what the store has."""
+        self.extended()
+
+    def on_resize(self) -> None:
+        """Keep the place, or the end, at any size."""
+        self._sync()
+
+    def notify_style_update(self) -> None:
+        """Another theme: other colours."""
+        super().notify_style_update()
+        if hasattr(self, "_strips"):
+            self._forget_strips()
+
+    def watch_follow(self, follow: bool) -> None:
+        """Remember what was seen; say that nothing is pending."""
+        self._seen = self.store.end
+        if follow:
+            self._set_pending(0)
+            self._sync()
+        else:
+            self._anchor_here()
+
+    def watch_wrap(self) -> None:
+        """Rows are lines in both ways of showing, so the place stays."""
+        self._place_x(0)
+        if self.current is not None:
+            self._anchor = self.current
+        self._sync()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Scrolling by the person moves the anchor, and upwards ends following."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._placing and round(old_value) != round(new_value):
+            if new_value < old_value:
+                self.follow = False
+            self._anchor_here()
+
+    def _filter_changed(self) -> None:
+        wanted = LogFilter(
+            level=self.level,
+            include=self.include,
+            exclude=self.exclude,
+            polls=self.show_polls,
+            bars=self.show_bars,
+        )
+        self.index.set_filter(wanted, around=None if self.follow else self._anchor)
+        self._sync(build=True)
+        self.extended()
+
+    watch_level = watch_include = watch_exclude = _filter_changed
+    watch_show_polls = watch_show_bars = _filter_changed
+
+    # --- keeping up ------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        now = monotonic()
+        more = self.index.advance(SLICE, monotonic)
+        if now - self._ticked >= REFRESH_EVERY or not more:
+            self._ticked = now
+            self._sync()
+        if more:
+            self.set_timer(SEARCHED_EVERY, self._tick)
+        elif self.store.compact():
+            self.set_timer(REFRESH_EVERY, self._tick)
+        else:
+            self._ticking = False
+
+    def _sync(self, *, build: bool = False) -> None:
+        """Bring height, place and pending count in line with the rows there are now."""
+        if build:
+            self.index.advance(SLICE, monotonic)
+        rows = self._rows
+        self._laid_out = None
+        height = rows + self._spare() if self.wrap else rows
+        width = 0 if self.wrap else self._widest
+        if self.virtual_size != (width, height):
+            self._placing = True
+            self.virtual_size = Size(width, height)
+            self._placing = False
+        self._place(rows if self.follow else self.index.row_of(self._anchor))
+        if not self.follow:
+            self._set_pending(max(0, rows - self.index.row_of(self._seen)))
+        self.refresh()
+
+    @property
+    def _rows(self) -> int:
+        return self.index.rows + self.index.shows_growing()
+
+    @property
+    def _page(self) -> int:
+        return self.scrollable_content_region.height
+
+    def _spare(self) -> int:
+        """Blank rows below the last line, so that scrolled to the end its wrapped rows all fit."""
+        page = self._page
+        room, lines = page, 0
+        while lines < min(page, self._rows):
+            room -= len(self._wrapped(self._rows - 1 - lines))
+            if room < 0:
+                break
+            lines += 1
+        return page - max(1, lines) if self._rows > lines else 0
+
+    def _place(self, row: int) -> None:
+        self._placing = True
+        super().scroll_to(y=max(0, row), animate=False, force=True)
+        self._placing = False
+
+    def _place_x(self, column: int) -> None:
+        super().scroll_to(x=column, animate=False, force=True)
+
+    def _anchor_here(self) -> None:
+        row = round(self.scroll_y)
+        if 0 <= row < self._rows:
+            self._anchor = self._line(row)
+
+    def _line(self, row: int) -> int:
+        return self.index.line_at(row) if row < self.index.rows else self.store.sealed
+
+    def _set_pending(self, count: int) -> None:
+        if count != self.pending:
+            self.pending = count
+            self.post_message(self.Pending(self, count))
+            self.refresh()
+
+    # --- finding ---------------------------------------------------------------------------------
+
+    def _matches(self) -> Wanted:
+        found = line_matcher(self._pattern_text)
+        return containing(found if found is not None else lambda _: False)
+
+    def _origin(self, past: int = 0) -> int:
+        """The line to look from: the current one while in sight, else the edge of the view."""
+        rows = self._rows
+        if not rows:
+            return self.store.first
+        top = min(round(self.scroll_y), rows - 1)
+        bottom = min(top + max(1, self._page), rows) - 1
+        first, last = self._line(top), self._line(bottom)
+        if self.current is not None and first <= self.current <= last:
+            return self.current + past
+        return last if past < 0 else first
+
+    def _seek(self, what: str, wanted: Wanted, start: int, *, forward: bool) -> None:
+        begin = self._hunt is None
+        self._hunted = what
+        self._hunt = hunt(self.store, wanted, self.index.passes, start, forward=forward)
+        if begin:
+            self._hunt_on()
+
+    def _hunt_on(self) -> None:
+        until = monotonic() + SLICE
+        while self._hunt is not None:
+            try:
+                hit = next(self._hunt)
+            except StopIteration:
+                self._hunt = None
+                self.post_message(self.Found(self, self._hunted, None, False))
+                self.refresh()
+                return
+            if hit is not None:
+                self._hunt = None
+                self.go_to(hit.line)
+                self.post_message(self.Found(self, self._hunted, hit.line, hit.wrapped))
+            elif monotonic() >= until:
+                self.refresh()
+                self.set_timer(SEARCHED_EVERY, self._hunt_on)
+                return
+
+    # --- drawing ---------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the view."""
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        layout = self._layout()
+        strip = layout[y][1] if y < len(layout) else Strip.blank(width, base)
+        strip = strip.crop_extend(0, width, base).apply_style(base)
+        note = self._note()
+        if note and y == self._page - 1 and len(note) < width:
+            overlay = Segment(note, base + self._style("log--overlay"))
+            strip = Strip.join([strip.crop(0, width - len(note)), Strip([overlay])])
+        return strip
+
+    def _note(self) -> str:
+        if self._hunt is not None:
+            return " searching … "
+        return f" +{self.pending} line{'s' * (self.pending != 1)} ↓ f " if self.pending else ""
+
+    def _layout(self) -> list[tuple[int, Strip]]:
+        """The rows in sight, each with its line."""
+        top, left = round(self.scroll_y), round(self.scroll_x)
+        region = self.scrollable_content_region
+        key = (top, left, region.size, self.wrap, self.index.version, self.store.version)
+        key_now = (*key, self.current, self._generation)
+        if self._laid_out is not None and self._laid_out[0] == key_now:
+            return self._laid_out[1]
+        rows: list[tuple[int, Strip]] = []
+        total, room = self._rows, region.width - log_lines.GUTTER
+        row = top
+        while len(rows) < region.height and row < total:
+            line = self._line(row)
+            if self.wrap:
+                rows += [(line, strip) for strip in self._wrapped(row)]
+            else:
+                gutter, body = self._gutter(line), self._body(line)
+                rows.append((line, Strip.join([gutter, body.crop(left, left + room)])))
+                self._widest = max(self._widest, body.cell_length + log_lines.GUTTER)
+            row += 1
+        if not self.wrap and self._widest > self.virtual_size.width:
+            self.call_later(self._sync)
+        self._laid_out = (key_now, rows)
+        return rows
+
+    def _wrapped(self, row: int) -> list[Strip]:
+        line = self._line(row)
+        region = self.scrollable_content_region
+        room = region.width - log_lines.GUTTER
+        pieces = log_lines.wrapped(self._body(line), room, max(1, region.height - 1))
+        blank = Strip([Segment(" " * log_lines.GUTTER)])
+        return [
+            Strip.join([blank if at else self._gutter(line), piece])
+            for at, piece in enumerate(pieces)
+        ]
+
+    def _gutter(self, line: int) -> Strip:
+        level = self._level(line)
+        if self.store.gap_text(line) is not None:
+            return Strip([Segment("╌ ", self._style("log--gap"))])
+        glyph = log_lines.GLYPHS.get(level, "  ")
+        if line == self.current:
+            glyph = (glyph[0] if glyph[0] != " " else "") + "▶"
+            glyph = glyph.ljust(log_lines.GUTTER)
+        return Strip([Segment(glyph, self._style(f"log--{level}"))])
+
+    def _body(self, line: int) -> Strip:
+        strip = self._strips.get(line)
+        if strip is None:
+            gap = self.store.gap_text(line)
+            if gap is not None:
+                strip = log_lines.gap_strip(gap, self._style)
+            else:
+                data = self.store.line(line)
+                level = self._level(line)
+                strip = log_lines.line_strip(
+                    log_lines.safe_text(data),
+                    level,
+                    self._style,
+                    continued=level in ("error", "warning") and continues(data),
+                    pattern=self._pattern,
+                )
+            if line < self.store.sealed:
+                self._strips[line] = strip
+        return strip.apply_style(self._style("log--current")) if line == self.current else strip
+
+    def _level(self, line: int) -> Level:
+        known = self._levels.get(line)
+        if known is not None:
+            return known
+        data = self.store.line(line)
+        level = level_of(data)
+        if continues(data) and line > self.store.first:
+            begin = max(self.store.first, line - LOOK_BACK)
+            lines = self.store.lines(begin, line + 1)
+            level = levels_of(lines, self._levels.get(begin - 1))[-1]
+        if line < self.store.sealed:
+            self._levels[line] = level
+        return level
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(name, partial=True)
+
+    def _forget_strips(self) -> None:
+        self._strips.clear()
+        self._laid_out = None
+        self._generation += 1
+        self.refresh()
