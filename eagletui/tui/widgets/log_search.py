@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from eagletui.model.logindex import PIECE_LINES
-from eagletui.model.loglevels import begins_record, continues, level_of
+from eagletui.model.loglevels import level_of
 from eagletui.model.logstore import LogStore
 
 Wanted = Callable[[Sequence[bytes]], list[int]]
@@ -26,15 +26,8 @@ def containing(matches: Callable[[bytes], bool]) -> Wanted:
 
 
 def failures(lines: Sequence[bytes]) -> list[int]:
-    """The first line of each error: a traceback and its last words are one."""
-    found: list[int] = []
-    inside = False
-    for at, line in enumerate(lines):
-        own = level_of(line) == "error"
-        if own and (not inside or begins_record(line)):
-            found.append(at)
-        inside = own or (inside and continues(line))
-    return found
+    """Lines that speak of an error by themselves; several of them may be about one."""
+    return [at for at, line in enumerate(lines) if level_of(line) == "error"]
 
 
 def hunt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from textual.strip import Strip
 
 from eagletui.model.logfilter import LogFilter, compile_pattern, line_matcher
 from eagletui.model.logindex import LOOK_BACK, LogIndex
-from eagletui.model.loglevels import Level, continues, level_of, levels_of
+from eagletui.model.loglevels import Level, begins_record, continues, level_of, levels_of
 from eagletui.model.logstore import LogStore
 from eagletui.tui.widgets import log_lines
 from eagletui.tui.widgets.log_search import Hit, Wanted, containing, failures, hunt
@@ -169,11 +169,11 @@ class LogView(ScrollView, can_focus=True):
 
     def next_error(self) -> None:
         """Go to the next error behind the current line."""
-        self._seek("error", failures, self._origin(1), forward=True)
+        self._seek("error", failures, self._origin(1), forward=True, passes=self._begins_error)
 
     def previous_error(self) -> None:
         """Go to the error before the current line."""
-        self._seek("error", failures, self._origin(-1), forward=False)
+        self._seek("error", failures, self._origin(-1), forward=False, passes=self._begins_error)
 
     def go_to(self, line_number: int) -> None:
         """Stop following and show this line of the store, or the next shown one if it is hidden."""
@@ -391,10 +391,23 @@ class LogView(ScrollView, can_focus=True):
             return self.current + past
         return last if past < 0 else first
 
-    def _seek(self, what: str, wanted: Wanted, start: int, *, forward: bool) -> None:
+    def _begins_error(self, line: int) -> bool:
+        """Whether a line is the first of its error: a traceback and its last words are one."""
+        inside = line > self.store.first and self._level(line - 1) == "error"
+        return (not inside or begins_record(self.store.line(line))) and self.index.passes(line)
+
+    def _seek(
+        self,
+        what: str,
+        wanted: Wanted,
+        start: int,
+        *,
+        forward: bool,
+        passes: Callable[[int], bool] | None = None,
+    ) -> None:
         begin = self._hunt is None
         self._hunted = what
-        self._hunt = hunt(self.store, wanted, self.index.passes, start, forward=forward)
+        self._hunt = hunt(self.store, wanted, passes or self.index.passes, start, forward=forward)
         if begin:
             self._hunt_on()
 
