@@ -1,197 +1,218 @@
-"""Which lines of a log are shown, found in slices of time and kept up as the log grows."""
+"""The rows of a filtered log: which line each row shows, found out in slices of time."""
 
 from __future__ import annotations
 
-import re
-import time
 from array import array
-from bisect import bisect_left
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 
-from eagletui.model.base import Data
-from eagletui.model.loglines import LEVELS, Level, classify, continues
+from eagletui.model.logfilter import LogFilter, Matcher
+from eagletui.model.loglevels import Level, begins_record, level_of
 from eagletui.model.logstore import LogStore
 
-SLICE = 0.008
-_LOOK_AT_CLOCK = 256
+CHUNK_LINES = 4096
+PIECE_LINES = 1024
+LOOK_BACK = 60
 
 
-class Filter(Data, frozen=True):
-    """What is shown.
+class _Chunk:
+    """Consecutive lines looked at; `shown` are the offsets of those that pass, None all."""
 
-    Attributes:
-        include, exclude: regular expressions; "" is none. Lower case ones ignore case.
-        level: `all`, `info`, `warning` or `error`: the lowest that is shown.
-        polls: whether requests that a monitor makes are shown.
-        bars: whether every step of a progress bar is shown, or only the last of a run.
-    """
+    __slots__ = ("count", "first", "shown")
 
-    include: str = ""
-    exclude: str = ""
-    level: str = "all"
-    polls: bool = False
-    bars: bool = False
+    def __init__(self, first: int, count: int, shown: Sequence[int] | None) -> None:
+        self.first = first
+        self.count = count
+        self.shown: array[int] | None = None if shown is None else array("H", shown)
 
+    @property
+    def rows(self) -> int:
+        return self.count if self.shown is None else len(self.shown)
 
-def compile_pattern(text: str) -> re.Pattern[bytes] | None:
-    """A pattern over bytes, case smart; text that is no expression is taken literally."""
-    if not text:
-        return None
-    flags = 0 if any(c.isupper() for c in text) else re.IGNORECASE
-    try:
-        return re.compile(text.encode(), flags)
-    except re.error:
-        return re.compile(re.escape(text).encode(), flags)
+    def extend(self, count: int, shown: Sequence[int] | None) -> None:
+        if shown is not None or self.shown is not None:
+            if self.shown is None:
+                self.shown = array("H", range(self.count))
+            offsets = range(count) if shown is None else shown
+            self.shown.extend(array("H", [self.count + at for at in offsets]))
+        self.count += count
+
+    def line(self, row: int) -> int:
+        return self.first + (row if self.shown is None else self.shown[row])
+
+    def row(self, line: int) -> int:
+        """The first row of this chunk whose line is not before `line`."""
+        at = min(max(0, line - self.first), self.count)
+        return at if self.shown is None else bisect_left(self.shown, at)
 
 
 class LogIndex:
-    """Numbers of the shown lines, in order, with the level of each.
+    """Rows of a store under a filter.
 
-    `advance` looks at lines for a few milliseconds at a time; call it until it says that it is at
-    the end, and again after every append.
+    Looks first at the lines around one of interest (the newest, unless told otherwise) and works
+    outwards both ways, while new lines are added at the end. Rows are numbered from 0 for the
+    oldest known row, so numbers move; lines keep theirs.
     """
 
-    def __init__(self, store: LogStore, shown: Filter) -> None:
+    def __init__(self, store: LogStore, wanted: LogFilter | None = None) -> None:
         self.store = store
-        self.filter = shown
-        self.numbers = array("Q")
-        self.levels = bytearray()
-        self.errors = array("Q")
-        self._next = store.first
-        self._include = compile_pattern(shown.include)
-        self._exclude = compile_pattern(shown.exclude)
-        self._least = LEVELS[shown.level]
-        self._in_error = False
-        self._after_bar = False
-        self._barred_shown = False
-        self._blank_last = False
+        self.version = 0
+        self.set_filter(wanted or LogFilter())
 
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @property
-    def behind(self) -> int:
-        """Ended lines not yet looked at."""
-        return self.store.complete - self._next
+    def set_filter(self, wanted: LogFilter, around: int | None = None) -> None:
+        """Begin anew with another filter, looking first at what lies around a line."""
+        self.filter = wanted
+        self._matcher: Matcher = wanted.matcher()
+        self._chunks: list[_Chunk] = []
+        self._starts: list[int] = []
+        begin = self.store.settled if around is None else around
+        self._low = self._high = max(self.store.first, min(begin, self.store.settled))
+        self._backward_next = True
+        self._rows = 0
+        self.version += 1
 
     @property
-    def ends_in_bar(self) -> bool:
-        """Whether the last shown line is a step of a bar that a further step would replace."""
-        return self._after_bar and self._barred_shown
-
-    def position(self, number: int) -> int:
-        """Where a line is, or the next one shown after it."""
-        return bisect_left(self.numbers, number)
-
-    def advance(self, seconds: float = SLICE, clock: Callable[[], float] = time.monotonic) -> bool:
-        """Look at further lines for about this long; True when none is left."""
-        deadline = clock() + seconds
-        self._forget()
-        while self._next < self.store.complete:
-            chunk = self.store.chunk(self._next)
-            if self._next < self.store.first:
-                self._next = self.store.first
-            for begin in range(0, len(chunk), _LOOK_AT_CLOCK):
-                part = chunk[begin : begin + _LOOK_AT_CLOCK]
-                for number, line in enumerate(part, self._next):
-                    self._take(number, line)
-                self._next += len(part)
-                if clock() > deadline:
-                    return self._next >= self.store.complete
-        return True
-
-    def _forget(self) -> None:
-        first = self.store.first
-        if self.numbers and self.numbers[0] < first:
-            count = bisect_left(self.numbers, first)
-            del self.numbers[:count], self.levels[:count]
-        if self.errors and self.errors[0] < first:
-            del self.errors[: bisect_left(self.errors, first)]
-
-    def _take(self, number: int, line: bytes) -> None:
-        kind = classify(line)
-        level = kind.level
-        if kind.record or kind.bar or kind.gap:
-            self._in_error = level >= Level.ERROR
-        elif self._in_error and continues(line):
-            level = Level.ERROR
-        elif level >= Level.ERROR:
-            self._in_error = True
-        else:
-            self._in_error = False
-        if kind.bar and not self.filter.bars:
-            # A run of one bar's steps shows as its last step.
-            if self.ends_in_bar or (self._blank_last and not self._after_bar):
-                self.numbers.pop()
-                self.levels.pop()
-            self._blank_last = False
-            self._after_bar = True
-            self._barred_shown = self._passes(line, level, poll=False)
-            if self._barred_shown:
-                self.numbers.append(number)
-                self.levels.append(level)
-            return
-        if not line and self._after_bar:
-            return  # older releases end each step of a bar with an empty line
-        self._after_bar = self._barred_shown = False
-        self._blank_last = False
-        if self._passes(line, level, poll=kind.poll) or kind.gap:
-            self._blank_last = not line
-            self.numbers.append(number)
-            self.levels.append(level)
-            if level >= Level.ERROR and (kind.record or kind.level >= Level.ERROR):
-                self.errors.append(number)
-
-    def _passes(self, line: bytes, level: Level, *, poll: bool) -> bool:
-        if poll and not self.filter.polls:
-            return False
-        if level < self._least:
-            return False
-        if self._include is not None and self._include.search(line) is None:
-            return False
-        return self._exclude is None or self._exclude.search(line) is None
-
-
-class LogSearch:
-    """Numbers of the shown lines that match, found in slices of time."""
-
-    def __init__(self, index: LogIndex, pattern: str) -> None:
-        self.index = index
-        self.pattern = compile_pattern(pattern)
-        self.matches = array("Q")
-        self._next = 0
+    def rows(self) -> int:
+        """How many rows are known."""
+        return self._rows
 
     @property
-    def done(self) -> bool:
-        """Whether every shown line was looked at."""
-        numbers = self.index.numbers
-        return not numbers or self._next > numbers[-1]
+    def complete(self) -> bool:
+        """Whether every complete line was looked at."""
+        return self._low <= self.store.first and self._high >= self.store.settled
 
-    def advance(self, seconds: float = SLICE, clock: Callable[[], float] = time.monotonic) -> bool:
-        """Look at further lines for about this long; True when none is left."""
-        if self.pattern is None:
-            return True
-        deadline = clock() + seconds
-        numbers, store = self.index.numbers, self.index.store
-        if self.matches and self.matches[0] < store.first:
-            del self.matches[: bisect_left(self.matches, store.first)]
-        at = bisect_left(numbers, self._next)
-        while at < len(numbers):
-            for number in numbers[at : at + _LOOK_AT_CLOCK]:
-                if self.pattern.search(store.line(number)) is not None:
-                    self.matches.append(number)
-            at = min(len(numbers), at + _LOOK_AT_CLOCK)
-            self._next = numbers[at - 1] + 1
-            if clock() > deadline:
+    def advance(self, budget: float, clock: Callable[[], float]) -> bool:
+        """Look at more lines for about `budget` seconds; whether more are left."""
+        self._forget_dropped()
+        until = clock() + budget
+        while not self.complete:
+            older, newer = self._low > self.store.first, self._high < self.store.settled
+            self._backward_next = older and (self._backward_next or not newer)
+            if self._backward_next:
+                self._backward()
+            else:
+                self._forward()
+            self._backward_next = not self._backward_next
+            self.version += 1
+            if clock() >= until:
                 break
-        return self.done
+        return not self.complete
 
-    def after(self, number: int) -> int | None:
-        """The next match after a line."""
-        at = bisect_left(self.matches, number + 1)
-        return self.matches[at] if at < len(self.matches) else None
+    def line_at(self, row: int) -> int:
+        """The line of a row.
 
-    def before(self, number: int) -> int | None:
-        """The match before a line."""
-        at = bisect_left(self.matches, number) - 1
-        return self.matches[at] if at >= 0 else None
+        Raises:
+            IndexError: there is no such row.
+        """
+        if not 0 <= row < self._rows:
+            raise IndexError(row)
+        wanted = row + self._starts[0]
+        at = bisect_right(self._starts, wanted) - 1
+        return self._chunks[at].line(wanted - self._starts[at])
+
+    def row_of(self, line: int) -> int:
+        """The row of a line, or of the next shown line behind it; `rows` behind the last."""
+        at = bisect_right(self._chunks, line, key=lambda chunk: chunk.first) - 1
+        if at < 0:
+            return 0
+        return self._starts[at] - self._starts[0] + self._chunks[at].row(line)
+
+    def shows(self, line: int) -> bool:
+        """Whether a line that was looked at has a row."""
+        row = self.row_of(line)
+        return row < self._rows and self.line_at(row) == line
+
+    def shows_growing(self) -> bool:
+        """Whether the line that still grows passes the filter as it is now."""
+        store = self.store
+        if store.end == store.sealed:
+            return False
+        line = store.line(store.sealed)
+        shown = self._matcher.shown([line], before=self._level_before(store.sealed))
+        return shown is None or bool(shown)
+
+    def knows(self, line: int) -> bool:
+        """Whether a line was looked at."""
+        return self._low <= line < self._high
+
+    def passes(self, line: int) -> bool:
+        """Whether a complete line passes the filter, looked at or not."""
+        if self._low <= line < self._high:
+            return self.shows(line)
+        piece = self.store.piece(line, 2)
+        shown = self._matcher.shown(
+            piece.lines[:1],
+            after=piece.lines[1] if len(piece.lines) > 1 else self._after(line + 1),
+            before=self._level_before(line),
+        )
+        return shown is None or 0 in shown
+
+    def _forward(self) -> None:
+        limit = min(PIECE_LINES, self.store.settled - self._high)
+        piece = self.store.piece(self._high, limit)
+        shown = self._shown(piece.first, piece.lines)
+        count = len(piece.lines)
+        self._high = piece.first + count
+        last = self._chunks[-1] if self._chunks else None
+        if last and last.first + last.count == piece.first and last.count + count <= CHUNK_LINES:
+            before = last.rows
+            last.extend(count, shown)
+            self._rows += last.rows - before
+            return
+        chunk = _Chunk(piece.first, count, shown)
+        start = self._starts[-1] + last.rows if last else 0
+        self._chunks.append(chunk)
+        self._starts.append(start)
+        self._rows += chunk.rows
+
+    def _backward(self) -> None:
+        piece = self.store.piece_before(self._low, PIECE_LINES)
+        chunk = _Chunk(piece.first, len(piece.lines), self._shown(piece.first, piece.lines))
+        self._low = piece.first
+        self._chunks.insert(0, chunk)
+        self._starts.insert(0, (self._starts[0] if self._starts else 0) - chunk.rows)
+        self._rows += chunk.rows
+
+    def _shown(self, first: int, lines: Sequence[bytes]) -> Sequence[int] | None:
+        past = first + len(lines)
+        after = self._after(past) if lines[-1].endswith(b"\r") else None
+        before = self._level_before(first) if self.filter.level != "debug" else None
+        return self._matcher.shown(lines, after=after, before=before)
+
+    def _after(self, number: int) -> bytes | None:
+        return self.store.line(number) if number < self.store.end else None
+
+    def _level_before(self, number: int) -> Level | None:
+        """Level of the record that the line `number` may continue."""
+        begin = max(self.store.first, number - LOOK_BACK)
+        for line in reversed(self.store.lines(begin, min(number, self.store.sealed))):
+            level = level_of(line)
+            if level in ("warning", "error") or begins_record(line):
+                return level
+        return None
+
+    def _forget_dropped(self) -> None:
+        first = self.store.first
+        self._low, self._high = max(self._low, first), max(self._high, first)
+        gone = 0
+        while gone < len(self._chunks):
+            chunk = self._chunks[gone]
+            if chunk.first + chunk.count > first:
+                break
+            self._rows -= chunk.rows
+            gone += 1
+        if gone:
+            del self._chunks[:gone], self._starts[:gone]
+            self.version += 1
+        if self._chunks and self._chunks[0].first < first:
+            self._cut_first(first)
+
+    def _cut_first(self, first: int) -> None:
+        chunk = self._chunks[0]
+        cut = chunk.row(first)
+        skipped = first - chunk.first
+        shown = None if chunk.shown is None else [at - skipped for at in chunk.shown[cut:]]
+        self._chunks[0] = _Chunk(first, chunk.count - skipped, shown)
+        self._starts[0] += cut
+        self._rows -= cut
+        self.version += 1

@@ -1,8 +1,4 @@
-"""A log's text kept in bounded memory, addressed by line numbers that are never used twice.
-
-Old blocks are compressed and, past the limit, dropped: `first` grows, the numbers of what remains
-stay. Appending costs what the bytes cost; no line is looked at by itself.
-"""
+"""The text of a log, bounded: recent lines as they are, older ones compressed, oldest dropped."""
 
 from __future__ import annotations
 
@@ -10,173 +6,331 @@ import re
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from typing import NamedTuple
 
 BLOCK_BYTES = 256 << 10
-PLAIN_BLOCKS = 16
-OPEN_BLOCKS = 12
-LONGEST_LINE = 1 << 20
-GAP = b"\x00gap\x00"
+LONGEST_LINE = 64 << 10
+RAW_BLOCKS = 4
+"""Newest closed blocks that stay uncompressed."""
+UNPACKED_BLOCKS = 12
+"""Blocks whose lines are kept split for reading."""
+BLOCK_OVERHEAD = 400
 
-# A bar that ends without a line end may have a log record glued to it.
-_GLUED = re.compile(rb"(it/s\]|s/it\])(?=\[\d{4}-\d\d-\d\d )")
+# In the stored text every line ends with `\n`. What stands before it says how the line ended in
+# the log: nothing for `\n`, `\r` where the next line overwrote it (a progress bar's update),
+# `\r\r` where we split it ourselves. No other carriage returns are left in the text.
+OVERWRITTEN = b"\r"
+SPLIT = b"\r\r"
+
+_EMPTY_UPDATE = re.compile(rb"(?<![^\n])\r\n")
+_AFTER_BAR = re.compile(rb"(?:it/s|s/it)\](?=[^\r\n])")
+_GLUED_RECORD = re.compile(rb"(?<=[^\s])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
+
+
+class Piece(NamedTuple):
+    """Some consecutive lines. `lines` still carry the marks of how they ended."""
+
+    first: int
+    lines: list[bytes]
 
 
 class _Block:
-    __slots__ = ("count", "data", "first", "packed", "size")
+    """Complete lines that were closed together. `data` is zlib once `packed`."""
 
-    def __init__(self, first: int, count: int, data: bytes) -> None:
-        self.first, self.count, self.data = first, count, data
+    __slots__ = ("count", "data", "packed", "physical")
+
+    def __init__(self, data: bytes, count: int) -> None:
+        self.data = data
+        self.count = count
+        self.physical = count - data.count(b"\r\n")
         self.packed = False
-        self.size = len(data)
 
-    def pack(self) -> int:
-        """Compress; returns how many bytes that saved."""
-        if self.packed:
-            return 0
-        before = self.size
+    def text(self) -> bytes:
+        return zlib.decompress(self.data) if self.packed else self.data
+
+    def pack(self) -> None:
         self.data = zlib.compress(self.data, 1)
-        self.size = len(self.data)
         self.packed = True
-        return before - self.size
-
-    def lines(self) -> list[bytes]:
-        data = zlib.decompress(self.data) if self.packed else self.data
-        return data.split(b"\n")[: self.count]
 
 
 class LogStore:
-    """Lines of one log.
+    r"""Lines by a number that only grows and is never used again, however many are dropped.
 
-    `\\r`, `\\n` and `\\r\\n` end a line. What has no end yet counts as the last line, and changes
-    until it is ended.
+    A line ends at `\n`, `\r\n` or `\r`; text glued behind a progress bar, and a record glued behind
+    anything, begin a line of their own. The last line may still be growing: its number is `sealed`
+    and it is there while `end` > `sealed`. A newest line that was overwritten by what is still
+    coming is complete but not `settled`: what follows decides whether it mattered. A line longer
+    than 64 KiB is cut, with a note of how much is missing.
 
     Args:
-        limit_bytes: how much is kept, compressed where it is old.
-
-    Attributes:
-        version: grows with every change.
-        dropped: lines that were dropped for room.
+        limit_bytes: what the stored text may take, compressed as it is.
     """
 
     def __init__(self, limit_bytes: int = 64 << 20) -> None:
-        self._limit = limit_bytes
+        self.limit_bytes = limit_bytes
+        self.first = 0
+        self.sealed = 0
+        self.settled = 0
         self._blocks: list[_Block] = []
         self._firsts: list[int] = []
-        self._held = 0
-        self._unpacked = 0
+        self._bytes = 0
+        self._packed_to = 0
         self._open: list[bytes] = []
         self._open_bytes = 0
         self._open_first = 0
-        self._rest = b""
-        self._after_return = False
-        self._cache: OrderedDict[int, list[bytes]] = OrderedDict()
+        self._open_split: list[bytes] | None = None
+        self._partial = b""
+        self._cut = 0
+        self._gaps: dict[int, str] = {}
+        self._physical_before = 0
+        self._unpacked: OrderedDict[int, list[bytes]] = OrderedDict()
         self.version = 0
 
     @property
-    def first(self) -> int:
-        """Number of the oldest line kept."""
-        return self._firsts[0] if self._firsts else self._open_first
-
-    @property
-    def complete(self) -> int:
-        """One more than the number of the newest line that is ended."""
-        return self._open_first + len(self._open)
-
-    @property
     def end(self) -> int:
-        """One more than the number of the newest line, ended or not."""
-        return self.complete + bool(self._rest)
+        """One past the newest line, counting the one that still grows."""
+        return self.sealed + bool(self._partial)
+
+    def __len__(self) -> int:
+        return self.end - self.first
 
     @property
-    def dropped(self) -> int:
-        """Lines that are no longer kept."""
-        return self.first
+    def memory(self) -> int:
+        """Bytes the stored text takes now, without what is unpacked for reading."""
+        return self._bytes + self._open_bytes + len(self._partial)
+
+    # --- writing ---------------------------------------------------------------------------------
 
     def append(self, data: bytes) -> None:
-        """Add bytes as they came."""
+        """Take the next bytes of the log; costs what they are, and one block's packing at most."""
         if not data:
             return
         self.version += 1
-        if self._after_return and data[:1] == b"\n":
-            data = data[1:]
-        self._after_return = data[-1:] == b"\r"
-        if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        text = self._rest + data
-        if b"it][" in text or b"s][" in text:
-            text = _GLUED.sub(rb"\1\n", text)
-        lines = text.split(b"\n")
-        self._rest = lines.pop()
-        if len(self._rest) > LONGEST_LINE:
-            lines.append(self._rest)
-            self._rest = b""
-        self._extend(lines)
+        if len(self._partial) >= LONGEST_LINE:
+            data = self._skip_rest(data)
+        if data:
+            self._take(self._partial + data if self._partial else data)
+        self.compact()
 
     def gap(self, text: str) -> None:
-        """Say between two lines that they are not adjacent."""
+        """A line of our own: what follows is not adjacent to what came before."""
+        self._finish_partial()
+        self._gaps[self.sealed] = text
+        self._store(SPLIT + b"\n")
         self.version += 1
-        lines = [self._rest] if self._rest else []
-        self._rest = b""
-        self._after_return = False
-        self._extend([*lines, GAP + text.encode()])
+
+    def compact(self) -> bool:
+        """Pack one old block; whether more wait. Call it when idle to need less memory sooner."""
+        waiting = len(self._blocks) - RAW_BLOCKS - self._packed_to
+        if waiting <= 0:
+            return False
+        block = self._blocks[self._packed_to]
+        self._bytes -= len(block.data)
+        block.pack()
+        self._bytes += len(block.data)
+        self._packed_to += 1
+        return waiting > 1
+
+    def _skip_rest(self, data: bytes) -> bytes:
+        """Leave out the rest of a line that is too long already."""
+        ends = [at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0]
+        if not ends:
+            self._cut += len(data)
+            return b""
+        end = min(ends)
+        self._cut += end
+        self._finish_partial()
+        if data[end : end + 2] == b"\r\n":
+            end += 1
+        return data[end + 1 :]
+
+    def _take(self, data: bytes) -> None:
+        text = _split(data)
+        end = text.rfind(b"\n") + 1
+        if data.endswith(b"\r") and text.endswith(b"\r\n"):
+            # Whether this `\r` ends the line or begins `\r\n` is for the next bytes to say.
+            end = text.rfind(b"\n", 0, end - 1) + 1
+            self._partial = text[end:-1]
+        else:
+            self._partial = text[end:]
+        if len(self._partial) > LONGEST_LINE:
+            self._cut += len(self._partial) - LONGEST_LINE
+            self._partial = self._partial[:LONGEST_LINE]
+        if end:
+            self._store(_shortened(text[:end]))
+
+    def _finish_partial(self) -> None:
+        if self._partial:
+            note = f" … (+{self._cut} bytes)".encode() if self._cut else b""
+            self._store(self._partial.rstrip(b"\r") + note + b"\n")
+        self._partial, self._cut = b"", 0
+
+    def _store(self, text: bytes) -> None:
+        self.sealed += text.count(b"\n")
+        overwritten = text.endswith(b"\r\n") and not text.endswith(b"\r\r\n")
+        self.settled = self.sealed - overwritten
+        while text:
+            room = BLOCK_BYTES - self._open_bytes
+            if len(text) <= room:
+                self._put(text)
+                break
+            at = text.rfind(b"\n", 0, room) + 1
+            if not at and not self._open:
+                at = text.find(b"\n") + 1
+            if at:
+                self._put(text[:at])
+                text = text[at:]
+            self._close_block()
+        self._drop_surplus()
+
+    def _put(self, text: bytes) -> None:
+        self._open.append(text)
+        self._open_bytes += len(text)
+        if self._open_split is not None:
+            self._open_split += _lines(text)
+
+    def _close_block(self) -> None:
+        data = b"".join(self._open)
+        block = _Block(data, data.count(b"\n"))
+        self._blocks.append(block)
+        self._firsts.append(self._open_first)
+        self._bytes += len(data) + BLOCK_OVERHEAD
+        if self._open_split is not None:
+            self._remember(self._open_first, self._open_split)
+        self._open_first += block.count
+        self._open, self._open_bytes, self._open_split = [], 0, None
+
+    def _drop_surplus(self) -> None:
+        surplus = 0
+        while self._bytes > self.limit_bytes and surplus < len(self._blocks):
+            block = self._blocks[surplus]
+            self._bytes -= len(block.data) + BLOCK_OVERHEAD
+            self._physical_before += block.physical
+            self._unpacked.pop(self._firsts[surplus], None)
+            surplus += 1
+        if surplus:
+            del self._blocks[:surplus], self._firsts[:surplus]
+            self._packed_to = max(0, self._packed_to - surplus)
+            self.first = self._firsts[0] if self._firsts else self._open_first
+            for number in [n for n in self._gaps if n < self.first]:
+                del self._gaps[number]
+
+    # --- reading ---------------------------------------------------------------------------------
 
     def line(self, number: int) -> bytes:
-        """One line without its end; empty where it is no longer or not yet kept."""
+        """The text of one line.
+
+        Raises:
+            IndexError: it was dropped, or is not there yet.
+        """
+        if number == self.sealed and self._partial:
+            return self._partial.rstrip(b"\r")
+        first, lines = self._lines_around(number)
+        return lines[number - first].rstrip(b"\r")
+
+    def lines(self, begin: int, end: int) -> list[bytes]:
+        """The lines from `begin` up to `end`, as far as they are there."""
+        found: list[bytes] = []
+        number = max(begin, self.first)
+        while number < min(end, self.sealed):
+            piece = self.piece(number, end - number)
+            found += [line.rstrip(b"\r") for line in piece.lines]
+            number += len(piece.lines)
+        if begin <= self.sealed < end and self._partial:
+            found.append(self._partial.rstrip(b"\r"))
+        return found
+
+    def piece(self, number: int, limit: int) -> Piece:
+        """At most `limit` complete lines of one block from this one on, with their end marks."""
+        first, lines = self._lines_around(number)
+        at = number - first
+        return Piece(number, lines[at : at + limit])
+
+    def piece_before(self, number: int, limit: int) -> Piece:
+        """At most `limit` complete lines of one block that end right before this one."""
+        first, lines = self._lines_around(number - 1)
+        past = number - first
+        begin = max(0, past - limit)
+        return Piece(first + begin, lines[begin:past])
+
+    def gap_text(self, number: int) -> str | None:
+        """What `gap` said, where this line is one."""
+        return self._gaps.get(number)
+
+    def physical_line(self, number: int) -> int:
+        r"""Our number of the line that `wc -l` would count as `number` (1-based, `\n` only)."""
+        wanted = max(1, number) - self._physical_before
+        position = self.first
+        for block in self._blocks:
+            if wanted <= block.physical:
+                break
+            wanted -= block.physical
+            position += block.count
+        while position < self.sealed:
+            _, lines = self._lines_around(position)
+            for index, line in enumerate(lines):
+                if wanted <= 1:
+                    return position + index
+                wanted -= not line.endswith(b"\r")
+            position += len(lines)
+        return max(self.first, self.end - 1)
+
+    def _lines_around(self, number: int) -> tuple[int, list[bytes]]:
+        if not self.first <= number < self.sealed:
+            raise IndexError(f"line {number} is not between {self.first} and {self.sealed}")
         if number >= self._open_first:
-            offset = number - self._open_first
-            if offset < len(self._open):
-                return self._open[offset]
-            return self._rest if offset == len(self._open) else b""
-        if number < self.first:
-            return b""
-        index = bisect_right(self._firsts, number) - 1
-        return self._lines(index)[number - self._firsts[index]]
-
-    def chunk(self, number: int) -> list[bytes]:
-        """Ended lines from this number on that can be had in one piece; empty at the end."""
-        if number >= self._open_first:
-            return self._open[number - self._open_first :]
-        number = max(number, self.first)
-        index = bisect_right(self._firsts, number) - 1
-        return self._lines(index)[number - self._firsts[index] :]
-
-    def lines(self, begin: int, end: int) -> Iterator[bytes]:
-        """Lines `begin` to `end` (exclusive), as far as they are kept."""
-        for number in range(max(begin, self.first), min(end, self.end)):
-            yield self.line(number)
-
-    def _extend(self, lines: list[bytes]) -> None:
-        for start in range(0, len(lines), 4096):
-            part = lines[start : start + 4096]
-            self._open += part
-            self._open_bytes += sum(map(len, part)) + len(part)
-            if self._open_bytes >= BLOCK_BYTES:
-                self._seal()
-
-    def _seal(self) -> None:
-        block = _Block(self._open_first, len(self._open), b"\n".join(self._open))
-        self._blocks.append(block)
-        self._firsts.append(block.first)
-        self._held += block.size
-        self._open_first += len(self._open)
-        self._open = []
-        self._open_bytes = 0
-        oldest_plain = len(self._blocks) - PLAIN_BLOCKS - 1
-        if oldest_plain >= 0:
-            self._held -= self._blocks[oldest_plain].pack()
-        while self._held > self._limit and len(self._blocks) > 1:
-            gone = self._blocks.pop(0)
-            self._cache.pop(self._firsts.pop(0), None)
-            self._held -= gone.size
-
-    def _lines(self, index: int) -> list[bytes]:
-        block = self._blocks[index]
-        lines = self._cache.get(block.first)
+            if self._open_split is None:
+                self._open_split = _lines(b"".join(self._open))
+            return self._open_first, self._open_split
+        at = bisect_right(self._firsts, number) - 1
+        first = self._firsts[at]
+        lines = self._unpacked.get(first)
         if lines is None:
-            lines = self._cache[block.first] = block.lines()
-            if len(self._cache) > OPEN_BLOCKS:
-                self._cache.popitem(last=False)
+            lines = _lines(self._blocks[at].text())
+            self._remember(first, lines)
         else:
-            self._cache.move_to_end(block.first)
-        return lines
+            self._unpacked.move_to_end(first)
+        return first, lines
+
+    def _remember(self, first: int, lines: list[bytes]) -> None:
+        self._unpacked[first] = lines
+        if len(self._unpacked) > UNPACKED_BLOCKS:
+            self._unpacked.popitem(last=False)
+
+
+def _lines(text: bytes) -> list[bytes]:
+    lines = text.split(b"\n")
+    lines.pop()
+    return lines
+
+
+def _split(data: bytes) -> bytes:
+    r"""One `\n` behind every line, with the mark of how it ended before it."""
+    if b"\r" in data:
+        if b"\r\n" in data:
+            data = data.replace(b"\r\n", b"\n")
+        if b"\r" in data:
+            data = _EMPTY_UPDATE.sub(b"", data.replace(b"\r", b"\r\n"))
+    if b"%" in data and (b"it/s]" in data or b"s/it]" in data):
+        data = _AFTER_BAR.sub(lambda match: match[0] + b"\r\r\n", data)
+    stamped = data.count(b"\n[20") + data.startswith(b"[20")
+    # Nearly always every bracket opens a stamp at the start of a line: one byte is quick to count.
+    if data.count(b"[") != stamped and data.count(b"[20") != stamped:
+        data = _GLUED_RECORD.sub(b"\r\r\n", data)
+    return data
+
+
+def _shortened(text: bytes) -> bytes:
+    """The text with every line longer than allowed cut."""
+    position, parts, kept = 0, [], 0
+    while len(text) - position > LONGEST_LINE:
+        newline = text.rfind(b"\n", position, position + LONGEST_LINE + 1)
+        if newline >= 0:
+            position = newline + 1
+            continue
+        end = text.find(b"\n", position + LONGEST_LINE)
+        parts.append(text[kept : position + LONGEST_LINE])
+        parts.append(f" … (+{end - position - LONGEST_LINE} bytes)".encode())
+        kept = end
+        position = end + 1
+    return b"".join([*parts, text[kept:]]) if parts else text

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from eagletui.model import events as ev
 from eagletui.model.history import History
+from eagletui.model.logstore import LogStore
 from eagletui.model.state import ServerState, State, fold
-from eagletui.tui.widgets.log_view import LogStore
 
 MAX_LOGS = 4
 LOG_BYTES = 64 << 20

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from eagletui.model.history import History, ServerHistory
+from eagletui.model.logstore import LogStore
 from eagletui.model.state import ServerState, State
 from eagletui.tui.config import Settings, WindowName
 from eagletui.tui.situation import situation
-from eagletui.tui.widgets.log_view import LogStore
 
 # Spans of the charts in seconds; None is everything kept.
 WINDOWS: dict[WindowName, float | None] = {

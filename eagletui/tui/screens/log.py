@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from eagletui.model.loglevels import Level
 from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import Field, pack
@@ -21,15 +22,17 @@ from eagletui.tui.widgets.log_holder import LogHolder
 from eagletui.tui.widgets.log_view import LogView
 
 # Lowest level shown, as it is cycled; the first shows everything.
-LEVELS = ("all", "info", "warning", "error")
+LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
 
 
-def next_level(level: str) -> str:
+def next_level(level: Level) -> Level:
     """The one after, around in a circle."""
     return LEVELS[(LEVELS.index(level) + 1) % len(LEVELS)]
 
 
-def status_fields(log: LogView, total: int, pending: int, pattern: str) -> list[Field]:
+def status_fields(
+    log: LogView, total: int, pending: int, pattern: str, found: str = ""
+) -> list[Field]:
     """What the status line says: where we are, what is hidden, what is searched."""
     hidden = [
         name for name, shown in (("polls", log.show_polls), ("bars", log.show_bars)) if not shown
@@ -43,15 +46,8 @@ def status_fields(log: LogView, total: int, pending: int, pattern: str) -> list[
         Field(2, f"out “{log.exclude}”" if log.exclude else "", "bold $accent"),
         Field(6, f"hidden: {', '.join(hidden)}" if hidden else "", "$quiet"),
         Field(3, f"search “{pattern}”" if pattern else "", "bold"),
-        Field(3, _matches(log) if pattern else "", "bold $accent"),
+        Field(3, found if pattern else "", "bold $accent"),
     ]
-
-
-def _matches(log: LogView) -> str:
-    place, found, whole = log.matches
-    if not found:
-        return "no match" if whole else "searching"
-    return f"match {place}/{found}" + ("" if whole else "+")
 
 
 class LogScreen(EagleScreen):
@@ -63,6 +59,7 @@ class LogScreen(EagleScreen):
     def __init__(self) -> None:
         super().__init__()
         self._pattern = ""
+        self._found = ""
         self._pending = 0
 
     def body(self) -> Iterator[Widget]:
@@ -100,12 +97,21 @@ class LogScreen(EagleScreen):
             return Content("")
         store = log.store
         return pack(
-            status_fields(log, store.end - store.first, self._pending, self._pattern), width
+            status_fields(log, store.end - store.first, self._pending, self._pattern, self._found),
+            width,
         )
 
     @on(LogView.Pending)
     def _waiting(self, event: LogView.Pending) -> None:
         self._pending = event.count
+        self.refresh_view()
+
+    @on(LogView.Found)
+    def _searched(self, event: LogView.Found) -> None:
+        if event.line is None:
+            self._found = f"no {event.what}" if event.what == "error" else "no match"
+        else:
+            self._found = "from the other end" if event.wrapped else ""
         self.refresh_view()
 
     # --- actions -------------------------------------------------------------------------------

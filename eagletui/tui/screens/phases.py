@@ -13,10 +13,10 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from eagletui.model.logstore import LogStore
 from eagletui.model.text import visible_bytes
 from eagletui.tui.draw import fit, line
 from eagletui.tui.landmarks import landmark_of
-from eagletui.tui.widgets.log_view import LogStore
 
 CHUNK = 5_000
 MOST = 500

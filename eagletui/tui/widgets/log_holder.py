@@ -6,9 +6,10 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Static
 
+from eagletui.model.logstore import LogStore
 from eagletui.tui.draw import line, page
 from eagletui.tui.view import View
-from eagletui.tui.widgets.log_view import LogStore, LogView
+from eagletui.tui.widgets.log_view import LogView
 
 
 class LogHolder(Container):

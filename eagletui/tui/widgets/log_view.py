@@ -1,552 +1,578 @@
-"""A log as it grows: only what is on the screen is ever turned into text.
-
-The scroll position counts shown lines. With wrapping, rows are laid out from the line at the top
-(from the last line upwards while following), so that no line off the screen is measured.
-"""
+"""A view of a whole log, however long, that follows it, filters it and finds things in it."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.timer import Timer
 
-from eagletui.model.logindex import Filter, LogIndex, LogSearch
-from eagletui.model.loglines import Level, classify, head_end, rank_of
-from eagletui.model.logstore import GAP, LogStore
-from eagletui.model.secrets import mask, may_hold_secret
-from eagletui.model.text import visible_bytes
+from eagletui.model.logfilter import LogFilter, compile_pattern, line_matcher
+from eagletui.model.logindex import LOOK_BACK, LogIndex
+from eagletui.model.loglevels import Level, begins_record, continues, level_of, levels_of
+from eagletui.model.logstore import LogStore
+from eagletui.tui.widgets import log_lines
+from eagletui.tui.widgets.log_search import Hit, Wanted, containing, failures, hunt
 
-FRAME = 0.05
-WORK_EVERY = 0.02
-WORK_SLICE = 0.008
-CACHED_STRIPS = 2048
-SHOWN_BYTES = 4096
-GLYPHS = {Level.ERROR: "✖", Level.WARNING: "▲"}
-_CLASS = {
-    Level.ERROR: "log--error",
-    Level.WARNING: "log--warning",
-    Level.INFO: "log--info",
-    Level.DEBUG: "log--debug",
-}
-
-__all__ = ["LogStore", "LogView"]
+SLICE = 0.008
+"""Seconds of work at once."""
+REFRESH_EVERY = 0.05
+FLOODED_EVERY = 0.1
+"""Nobody reads line by line what passes at ten pages a refresh."""
+FLOOD_PAGES = 10
+SOON = 0.001
 
 
 class LogView(ScrollView, can_focus=True):
-    """Shows a `LogStore`.
+    """Shows the lines of a store that pass its filter; the place is kept by line, not by row.
 
-    Attributes:
-        follow: stay at the end. Scrolling up stops it, reaching the end resumes it.
-        wrap: break long lines in place of scrolling sideways.
-        level, include, exclude, show_polls, show_bars: see `model.logindex.Filter`.
+    `level`, `include`, `exclude`, `show_polls` and `show_bars` are the filter; `follow` keeps the
+    newest line in sight; `wrap` shows long lines whole.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "log--error",
-        "log--warning",
-        "log--info",
-        "log--debug",
-        "log--head",
-        "log--match",
-        "log--current",
-        "log--gap",
-        "log--more",
-    }
+    BINDING_GROUP_TITLE = "Log"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "next_match", "Next match", show=False, id="log.next-match"),
+        Binding("N", "previous_match", "Previous match", show=False, id="log.previous-match"),
+        Binding("e", "next_error", "Next error", id="log.next-error"),
+        Binding("E", "previous_error", "Previous error", show=False, id="log.previous-error"),
+        Binding("f", "follow", "Follow", id="log.follow"),
+        Binding("w", "wrap", "Wrap", id="log.wrap"),
+        Binding("g,home", "first_line", "First line", show=False, id="log.first"),
+        Binding("G,end", "follow", "Last line", show=False, id="log.last"),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(log_lines.COMPONENTS)
     DEFAULT_CSS = """
     LogView {
-        background: $surface;
-        scrollbar-size: 0 1;
-        & > .log--error { color: $text-error; text-style: bold; }
-        & > .log--warning { color: $text-warning; }
-        & > .log--info { color: $foreground; }
-        & > .log--debug { color: $foreground 60%; }
-        & > .log--head { color: $foreground 60%; }
-        & > .log--match { text-style: reverse; }
-        & > .log--current { text-style: underline; }
-        & > .log--gap { color: $text-warning; text-style: italic; }
-        & > .log--more { background: $primary; color: $text; text-style: bold; }
+        height: 1fr;
+        width: 1fr;
+        overflow-x: auto;
+        overflow-y: scroll;
+        scrollbar-size-horizontal: 0;
+        scrollbar-size-vertical: 1;
+        .log--error { color: $error; }
+        .log--warning { color: $warning; }
+        .log--info { color: $foreground; }
+        .log--debug { color: $foreground 60%; }
+        .log--stamp { color: $foreground 55%; }
+        .log--rank { text-style: bold; }
+        .log--rank-0 { color: $accent; }
+        .log--rank-1 { color: $secondary; }
+        .log--rank-2 { color: $success; }
+        .log--rank-3 { color: $primary; }
+        .log--match { text-style: reverse; }
+        .log--gap { color: $warning; text-style: italic; }
+        .log--continuation { text-style: dim; }
+        .log--current { text-style: bold underline; }
+        .log--overlay { text-style: reverse bold; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_up", "Up", show=False),
-        Binding("down,j", "scroll_down", "Down", show=False),
-        Binding("home,g", "first", "First line", show=False),
-        Binding("end,G", "last", "Last line", show=False),
-    ]
 
-    follow = reactive(True)
-    wrap = reactive(False)
-    level = reactive("all")
-    include = reactive("")
-    exclude = reactive("")
-    show_polls = reactive(False)
-    show_bars = reactive(False)
+    follow = reactive(True, init=False)
+    wrap = reactive(False, init=False)
+    level: reactive[Level] = reactive("debug", init=False)
+    include = reactive("", init=False)
+    exclude = reactive("", init=False)
+    show_polls = reactive(False, init=False)
+    show_bars = reactive(False, init=False)
 
     class Pending(Message):
-        """How many lines came since following stopped changed."""
+        """`count` shown lines came since the view stopped following."""
 
-        def __init__(self, count: int) -> None:
+        def __init__(self, view: LogView, count: int) -> None:
             super().__init__()
+            self.view = view
             self.count = count
+
+        @property
+        def control(self) -> LogView:
+            """The view it is about."""
+            return self.view
 
         def can_replace(self, message: Message) -> bool:
             """Only the newest count matters."""
-            return isinstance(message, LogView.Pending)
+            return isinstance(message, LogView.Pending) and message.view is self.view
+
+    class Found(Message):
+        """A search ended: the line it found, or None."""
+
+        def __init__(self, view: LogView, what: str, line: int | None, wrapped: bool) -> None:
+            super().__init__()
+            self.view = view
+            self.what = what
+            self.line = line
+            self.wrapped = wrapped
+
+        @property
+        def control(self) -> LogView:
+            """The view it is about."""
+            return self.view
 
     def __init__(self, store: LogStore, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.store = store
+        self.index = LogIndex(store)
+        self.current: int | None = None
+        """The line last jumped to."""
         self.pending = 0
-        self._index = LogIndex(store, Filter())
-        self._search: LogSearch | None = None
-        self._wanted_match = 0
-        self._current: int | None = None
-        self._strips: OrderedDict[tuple[int, int, bool], list[Strip]] = OrderedDict()
-        self._rows: list[Strip] = []
-        self._laid: object = None
-        self._epoch = 0
-        self._worker: Timer | None = None
-        self._due: Timer | None = None
-        self._moving = False
-        self._anchor: int | None = None
+        self._pattern_text = ""
+        self._pattern: re.Pattern[str] | None = None
+        self._anchor = store.first
+        self._seen = store.end
+        self._placing = False
+        self._ticking = False
+        self._ticked = 0.0
+        self._pace = REFRESH_EVERY
+        self._drawn_to = store.end
+        self._hunt: Iterator[Hit | None] | None = None
+        self._hunted = ""
+        self._widest = 0
+        self._lines: LRUCache[int, log_lines.Painted] = LRUCache(2048)
+        self._styles_known: dict[str, Style] = {}
+        self._levels: LRUCache[int, Level] = LRUCache(8192)
+        self._laid_out: tuple[object, list[Strip]] | None = None
+        self._generation = 0
 
-    # --- what the outside may ask ------------------------------------------------------------
+    # --- what the screen calls -------------------------------------------------------------------
 
     def extended(self) -> None:
-        """The store has more; it shows within a twentieth of a second."""
-        if self._due is None and self.is_running:
-            self._due = self.set_timer(FRAME, self._catch_up)
+        """The store has more lines. Cheap: the view catches up at most 20 times a second."""
+        if not self._ticking:
+            self._ticking = True
+            due = self._ticked + self._pace - monotonic()
+            self.set_timer(max(SOON, due), self._tick)
 
     def search(self, pattern: str) -> None:
-        """Mark everything that matches and go to the match nearest below; "" ends the search."""
-        self._search = LogSearch(self._index, pattern) if pattern else None
-        self._repaint()
-        if pattern:
-            self._current = self._top_number() - 1
-            self._wanted_match = 1
-            self._work()
-
-    @property
-    def matches(self) -> tuple[int, int, bool]:
-        """Place of the current match (from 1; 0 is none), how many, whether all are known."""
-        search = self._search
-        if search is None:
-            return (0, 0, True)
-        found = search.matches
-        current = self._current if self._current is not None else -1
-        place = found.index(current) + 1 if current in found else 0
-        return (place, len(found), search.done)
+        """Mark every match and go to the first from here on; "" ends the search."""
+        self._pattern_text = pattern
+        self._pattern = compile_pattern(pattern)
+        self._forget_lines()
+        if self._pattern is None:
+            self._hunt = None
+        else:
+            self._seek(pattern, self._matches(), self._origin(), forward=True)
 
     def next_match(self) -> None:
-        """Go to the match after the current one."""
-        self._go_match(1)
+        """Go to the next match behind the current line."""
+        if self._pattern is not None:
+            self._seek(self._pattern_text, self._matches(), self._origin(1), forward=True)
 
     def previous_match(self) -> None:
-        """Go to the match before the current one."""
-        self._go_match(-1)
+        """Go to the match before the current line."""
+        if self._pattern is not None:
+            self._seek(self._pattern_text, self._matches(), self._origin(-1), forward=False)
 
     def next_error(self) -> None:
-        """Go to the error after the current line."""
-        self._go_error(1)
+        """Go to the next error behind the current line."""
+        self._seek("error", failures, self._origin(1), forward=True, passes=self._begins_error)
 
     def previous_error(self) -> None:
         """Go to the error before the current line."""
-        self._go_error(-1)
+        self._seek("error", failures, self._origin(-1), forward=False, passes=self._begins_error)
 
-    def go_to(self, number: int) -> None:
-        """Go to a line by its number, or to the next shown after it."""
+    def go_to(self, line_number: int) -> None:
+        """Stop following and show this line of the store, or the next shown one if it is hidden."""
         self.follow = False
-        self._current = number
-        position = self._index.position(number)
-        room = max(1, self._height // 3)
-        self._scroll_to_line(max(0, position - room))
-        self._repaint()
+        line = min(max(line_number, self.store.first), max(self.store.first, self.store.end - 1))
+        self.current = line
+        if line < self.store.settled and not self.index.knows(line):
+            self.index.set_filter(self.index.filter, around=line)
+        self._sync(build=True)
+        row = self.index.row_of(line)
+        top, height = round(self.scroll_y), self._page
+        if not top <= row < top + max(1, height):
+            self._place(row - height // 3)
+            self._anchor_here()
+        self.refresh()
 
     @property
     def current_line(self) -> str:
-        """The line last gone to, else the last on the screen, as it is shown."""
-        number = self._current
-        if number is None:
-            bottom = min(len(self._index), int(self.scroll_y) + self._height)
-            number = self._index.numbers[bottom - 1] if bottom > 0 else self.store.end - 1
-        return self._text(self.store.line(number))
+        """The line last jumped to, else the last one in sight, safe to show."""
+        rows = self._rows
+        number = self.current
+        if number is None and rows:
+            number = self._line(min(round(self.scroll_y) + max(1, self._page), rows) - 1)
+        return "" if number is None else log_lines.safe_text(self.store.line(number))
 
-    # --- following -----------------------------------------------------------------------------
+    # --- keys ------------------------------------------------------------------------------------
+
+    def action_next_match(self) -> None:
+        """Bound to n."""
+        self.next_match()
+
+    def action_previous_match(self) -> None:
+        """Bound to N."""
+        self.previous_match()
+
+    def action_next_error(self) -> None:
+        """Bound to e."""
+        self.next_error()
+
+    def action_previous_error(self) -> None:
+        """Bound to E."""
+        self.previous_error()
+
+    def action_follow(self) -> None:
+        """Go to the newest line and stay there."""
+        self.current = None
+        self.follow = True
+        self._sync()
+
+    def action_wrap(self) -> None:
+        """Show long lines whole, or cut at the edge."""
+        self.wrap = not self.wrap
+
+    def action_first_line(self) -> None:
+        """Go to the oldest line that is kept."""
+        self.go_to(self.store.first)
+
+    def scroll_to(
+        self,
+        x: float | None = None,
+        y: float | None = None,
+        *,
+        animate: bool = False,
+        **options: object,
+    ) -> None:
+        """Scroll at once: an animated log only shows lines later."""
+        del animate, options
+        if y is not None and y < self.scroll_y:
+            self.follow = False
+        super().scroll_to(x, y, animate=False)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Whoever scrolls up wants to read."""
+        self.follow = False
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the count of pending lines goes to them."""
+        if self.pending and event.y == self._page - 1 and event.x >= self.size.width // 2:
+            self.action_follow()
+
+    # --- reactions -------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Look at what is there already."""
-        self._catch_up()
+        """Begin with what the store has."""
+        self.extended()
 
-    def _catch_up(self) -> None:
-        self._due = None
-        self._work()
-
-    def _work(self) -> None:
-        """Look at new lines for one slice; go on in the next one while some are left."""
-        if not self.is_running:
-            return
-        anchor = None if self.follow else self._top_number()
-        done = self._index.advance(WORK_SLICE)
-        if self._search is not None:
-            done = self._search.advance(WORK_SLICE / 2) and done
-            self._reach_match()
-        self._resize(anchor)
-        if not done and self._worker is None:
-            self._worker = self.set_interval(WORK_EVERY, self._work)
-        elif done and self._worker is not None:
-            self._worker.stop()
-            self._worker = None
-
-    def _resize(self, anchor: int | None) -> None:
-        """Take the new number of lines; what was at the top stays there."""
-        height = self._shown
-        if self.virtual_size.height != height:
-            self.virtual_size = Size(self._virtual_width, height)
-        if self.follow:
-            self._scroll_to_line(self._last_top)
-        elif anchor is not None:
-            self._scroll_to_line(self._index.position(anchor))
-            self._count_pending()
-        self._epoch += 1
-        self.refresh()
-
-    @property
-    def _virtual_width(self) -> int:
-        return self._width if self.wrap else max(self._width, SHOWN_BYTES // 8)
-
-    @property
-    def _width(self) -> int:
-        return max(1, self.scrollable_content_region.width)
-
-    @property
-    def _height(self) -> int:
-        return max(1, self.scrollable_content_region.height)
-
-    @property
-    def _shown(self) -> int:
-        """Shown lines, the one without an end among them."""
-        return self._ended + (self.store.end > self.store.complete)
-
-    @property
-    def _ended(self) -> int:
-        """Shown lines that are ended; the step of a bar that a newer one follows is not shown."""
-        count = len(self._index)
-        if self._index.ends_in_bar and self.store.end > self.store.complete:
-            newest = self.store.line(self.store.complete)
-            return count - (not self._index.behind and classify(newest).bar)
-        return count
-
-    @property
-    def _last_top(self) -> int:
-        return max(0, self._shown - self._height)
-
-    def _number_at(self, position: int) -> int:
-        numbers = self._index.numbers
-        return numbers[position] if position < self._ended else self.store.complete
-
-    def _top_number(self) -> int:
-        return self._number_at(int(self.scroll_y))
-
-    def _scroll_to_line(self, position: int) -> None:
-        self._moving = True
-        try:
-            self.scroll_to(y=position, animate=False, force=True, immediate=True)
-        finally:
-            self._moving = False
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """The person scrolled: stop following, or go on at the end."""
-        super().watch_scroll_y(old_value, new_value)
-        if self._moving or not self.is_running:
-            return
-        if round(new_value) >= self._last_top:
-            self.follow = True
-        elif new_value < old_value:
-            self.follow = False
-
-    def watch_follow(self, follow: bool) -> None:
-        """Go to the end, or remember where following stopped."""
-        if not self.is_running:
-            return
-        if follow:
-            self._anchor = None
-            self._scroll_to_line(self._last_top)
-            self._say_pending(0)
-        else:
-            self._anchor = self.store.end
-        self._repaint()
-
-    def _count_pending(self) -> None:
-        if self._anchor is not None:
-            self._say_pending(self._shown - self._index.position(self._anchor))
-
-    def _say_pending(self, count: int) -> None:
-        if count != self.pending:
-            self.pending = count
-            self.post_message(self.Pending(count))
-
-    def action_first(self) -> None:
-        """Go to the oldest line."""
-        self.follow = False
-        self._scroll_to_line(0)
-        self._repaint()
-
-    def action_last(self) -> None:
-        """Go to the newest line and follow."""
-        self.follow = True
-        self._scroll_to_line(self._last_top)
-
-    def action_scroll_up(self) -> None:
-        """One line up; stops following."""
-        self.follow = False
-        self._scroll_to_line(max(0, int(self.scroll_y) - 1))
-        self._repaint()
-
-    def action_scroll_down(self) -> None:
-        """One line down; follows at the end."""
-        position = min(self._last_top, int(self.scroll_y) + 1)
-        self._scroll_to_line(position)
-        if position >= self._last_top:
-            self.follow = True
-        self._repaint()
-
-    # --- filters and search ----------------------------------------------------------------------
-
-    def _filter_changed(self) -> None:
-        if not self.is_running:
-            return
-        anchor = None if self.follow else self._top_number()
-        self._index = LogIndex(
-            self.store,
-            Filter(
-                include=self.include,
-                exclude=self.exclude,
-                level=self.level,
-                polls=self.show_polls,
-                bars=self.show_bars,
-            ),
-        )
-        if self._search is not None and self._search.pattern is not None:
-            pattern = self._search.pattern
-            self._search = LogSearch(self._index, "")
-            self._search.pattern = pattern
-        self._strips.clear()
-        self._work()
-        if anchor is not None:
-            self._scroll_to_line(self._index.position(anchor))
-
-    def watch_include(self) -> None:
-        """Filter anew."""
-        self._filter_changed()
-
-    def watch_exclude(self) -> None:
-        """Filter anew."""
-        self._filter_changed()
-
-    def watch_level(self) -> None:
-        """Filter anew."""
-        self._filter_changed()
-
-    def watch_show_polls(self) -> None:
-        """Filter anew."""
-        self._filter_changed()
-
-    def watch_show_bars(self) -> None:
-        """Filter anew."""
-        self._filter_changed()
-
-    def watch_wrap(self) -> None:
-        """Lay out anew; sideways scrolling ends."""
-        if self.is_running:
-            self._strips.clear()
-            self.virtual_size = Size(self._virtual_width, self._shown)
-            if self.wrap:
-                self.scroll_to(x=0, animate=False, force=True, immediate=True)
-            self._repaint()
-
-    def _go_match(self, direction: int) -> None:
-        if self._search is None:
-            return
-        if self._current is None:
-            self._current = self._top_number()
-        self._wanted_match = direction
-        self._reach_match()
-
-    def _reach_match(self) -> None:
-        """Go to the match that is waited for, as soon as it is known."""
-        search = self._search
-        if search is None or not self._wanted_match or self._current is None:
-            return
-        forward = self._wanted_match > 0
-        found = search.after(self._current) if forward else search.before(self._current)
-        if found is None and not search.done:
-            return
-        self._wanted_match = 0
-        if found is None and search.matches:
-            found = search.matches[0] if forward else search.matches[-1]
-        if found is not None:
-            self.go_to(found)
-
-    def _go_error(self, direction: int) -> None:
-        errors = self._index.errors
-        if not errors:
-            return
-        start = self._current if self._current is not None else self._top_number()
-        if direction > 0:
-            at = bisect_right(errors, start)
-            number = errors[at] if at < len(errors) else errors[0]
-        else:
-            at = bisect_left(errors, start) - 1
-            number = errors[at]
-        self.go_to(number)
-
-    # --- painting ------------------------------------------------------------------------------
+    def on_resize(self) -> None:
+        """Keep the place, or the end, at any size."""
+        self._sync()
 
     def notify_style_update(self) -> None:
-        """Another theme: every strip is old."""
+        """Another theme: other colours."""
         super().notify_style_update()
-        self._strips.clear()
-        self._epoch += 1
+        if hasattr(self, "_lines"):
+            self._forget_lines()
 
-    def _repaint(self) -> None:
-        self._epoch += 1
+    def watch_follow(self, follow: bool) -> None:
+        """Remember what was seen; say that nothing is pending."""
+        self._seen = self.store.end
+        if follow:
+            self._set_pending(0)
+            self._sync()
+        else:
+            self._anchor_here()
+
+    def watch_wrap(self) -> None:
+        """Rows are lines in both ways of showing, so the place stays."""
+        self._place_x(0)
+        if self.current is not None:
+            self._anchor = self.current
+        self._sync()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Scrolling by the person moves the anchor, and upwards ends following."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._placing and round(old_value) != round(new_value):
+            if new_value < old_value:
+                self.follow = False
+            self._anchor_here()
+
+    def _filter_changed(self) -> None:
+        wanted = LogFilter(
+            level=self.level,
+            include=self.include,
+            exclude=self.exclude,
+            polls=self.show_polls,
+            bars=self.show_bars,
+        )
+        self.index.set_filter(wanted, around=None if self.follow else self._anchor)
+        self._sync(build=True)
+        self.extended()
+
+    watch_level = watch_include = watch_exclude = _filter_changed
+    watch_show_polls = watch_show_bars = _filter_changed
+
+    # --- keeping up ------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        now = monotonic()
+        more = self.index.advance(SLICE, monotonic)
+        if now - self._ticked >= self._pace or not more:
+            self._ticked = now
+            fresh = self.store.end - self._drawn_to
+            self._drawn_to = self.store.end
+            flooded = fresh > FLOOD_PAGES * self._page
+            self._pace = FLOODED_EVERY if flooded else REFRESH_EVERY
+            self._sync()
+        if more:
+            self.set_timer(SOON, self._tick)
+        elif self.store.compact():
+            self.set_timer(REFRESH_EVERY, self._tick)
+        else:
+            self._ticking = False
+
+    def _sync(self, *, build: bool = False) -> None:
+        """Bring height, place and pending count in line with the rows there are now."""
+        if build:
+            self.index.advance(SLICE, monotonic)
+        rows = self._rows
+        self._laid_out = None
+        height = rows + self._spare() if self.wrap else rows
+        width = 0 if self.wrap else self._widest
+        if self.virtual_size != (width, height):
+            self._placing = True
+            self.virtual_size = Size(width, height)
+            self._placing = False
+        self._place(rows if self.follow else self.index.row_of(self._anchor))
+        if not self.follow:
+            self._set_pending(max(0, rows - self.index.row_of(self._seen)))
         self.refresh()
 
-    def render_line(self, y: int) -> Strip:
-        """One row of the screen."""
-        key = (self._epoch, int(self.scroll_y), self.size, self.wrap, self.store.version)
-        if key != self._laid:
-            self._laid = key
-            self._rows = self._lay_out(int(self.scroll_y))
-        base = self.rich_style
-        strip = self._rows[y] if y < len(self._rows) else Strip.blank(self._width, base)
-        left = 0 if self.wrap else int(self.scroll_x)
-        strip = strip.crop_extend(left, left + self._width, base)
-        if self.pending and not self.follow and y == self._height - 1:
-            return self._with_more(strip)
-        return strip
+    @property
+    def _rows(self) -> int:
+        return self.index.rows + self.index.shows_growing()
 
-    def _with_more(self, strip: Strip) -> Strip:
-        text = f" +{self.pending:,} lines "[: self._width]
-        style = self.get_component_rich_style("log--more")
-        kept = strip.crop(0, self._width - len(text))
-        return Strip([*kept, Segment(text, style)])
+    @property
+    def _page(self) -> int:
+        return self.scrollable_content_region.height
 
-    def _lay_out(self, top: int) -> list[Strip]:
-        height, total = self._height, self._shown
-        if not self.wrap:
-            return [self._strip(position)[0] for position in range(top, min(total, top + height))]
-        rows: list[Strip] = []
-        if top >= self._last_top:
-            position = total - 1
-            while position >= 0 and len(rows) < height:
-                rows = self._strip(position) + rows
-                position -= 1
-            return rows[-height:]
-        for position in range(top, total):
-            rows += self._strip(position)
-            if len(rows) >= height:
+    def _spare(self) -> int:
+        """Blank rows below the last line, so that scrolled to the end its wrapped rows all fit."""
+        page = self._page
+        room, lines = page, 0
+        while lines < min(page, self._rows):
+            room -= len(self._wrapped(self._rows - 1 - lines))
+            if room < 0:
                 break
-        return rows[:height]
+            lines += 1
+        return page - max(1, lines) if self._rows > lines else 0
 
-    def _strip(self, position: int) -> list[Strip]:
-        number = self._number_at(position)
-        key = (number, self._width, self.wrap)
-        volatile = number >= self.store.complete or number == self._current
-        strips = None if volatile or self._search is not None else self._strips.get(key)
-        if strips is None:
-            level = (
-                Level(self._index.levels[position]) if position < len(self._index) else Level.INFO
-            )
-            strips = self._draw(number, self.store.line(number), level)
-            if not volatile and self._search is None:
-                self._strips[key] = strips
-                if len(self._strips) > CACHED_STRIPS:
-                    self._strips.popitem(last=False)
-        return strips
+    def _place(self, row: int) -> None:
+        self._placing = True
+        super().scroll_to(y=max(0, row), animate=False, force=True)
+        self._placing = False
 
-    def _text(self, raw: bytes) -> str:
-        if raw.startswith(GAP):
-            return f"┄┄ {visible_bytes(raw[len(GAP) :])} ┄┄"
-        text = visible_bytes(raw, SHOWN_BYTES)
-        return mask(text) if may_hold_secret(raw) else text
+    def _place_x(self, column: int) -> None:
+        super().scroll_to(x=column, animate=False, force=True)
 
-    def _draw(self, number: int, raw: bytes, level: Level) -> list[Strip]:
-        base = self.rich_style
-        text = self._text(raw)
-        if raw.startswith(GAP):
-            segments = [Segment(f"  {text}", self._style("log--gap", base))]
-        else:
-            segments = self._coloured(text, raw, level, base)
-            segments = self._matched(segments, base)
-        if number == self._current:
-            mark = self._style("log--current", base)
-            segments = [Segment(s.text, (s.style or base) + mark) for s in segments]
-        strip = Strip(segments)
-        if not self.wrap or strip.cell_length <= self._width:
-            return [strip]
-        width = self._width
+    def _anchor_here(self) -> None:
+        row = round(self.scroll_y)
+        if 0 <= row < self._rows:
+            self._anchor = self._line(row)
+
+    def _line(self, row: int) -> int:
+        return self.index.line_at(row) if row < self.index.rows else self.store.sealed
+
+    def _set_pending(self, count: int) -> None:
+        if count != self.pending:
+            self.pending = count
+            self.post_message(self.Pending(self, count))
+            self.refresh()
+
+    # --- finding ---------------------------------------------------------------------------------
+
+    def _matches(self) -> Wanted:
+        found = line_matcher(self._pattern_text)
+        return containing(found if found is not None else lambda _: False)
+
+    def _origin(self, past: int = 0) -> int:
+        """The line to look from: the current one while in sight, else the edge of the view."""
+        rows = self._rows
+        if not rows:
+            return self.store.first
+        top = min(round(self.scroll_y), rows - 1)
+        bottom = min(top + max(1, self._page), rows) - 1
+        first, last = self._line(top), self._line(bottom)
+        if self.current is not None and first <= self.current <= last:
+            return self.current + past
+        return last if past < 0 else first
+
+    def _begins_error(self, line: int) -> bool:
+        """Whether a line is the first of its error: a traceback and its last words are one."""
+        inside = line > self.store.first and self._level(line - 1) == "error"
+        return (not inside or begins_record(self.store.line(line))) and self.index.passes(line)
+
+    def _seek(
+        self,
+        what: str,
+        wanted: Wanted,
+        start: int,
+        *,
+        forward: bool,
+        passes: Callable[[int], bool] | None = None,
+    ) -> None:
+        begin = self._hunt is None
+        self._hunted = what
+        self._hunt = hunt(self.store, wanted, passes or self.index.passes, start, forward=forward)
+        if begin:
+            self._hunt_on()
+
+    def _hunt_on(self) -> None:
+        until = monotonic() + SLICE
+        while self._hunt is not None:
+            try:
+                hit = next(self._hunt)
+            except StopIteration:
+                self._hunt = None
+                self.post_message(self.Found(self, self._hunted, None, False))
+                self.refresh()
+                return
+            if hit is not None:
+                self._hunt = None
+                self.go_to(hit.line)
+                self.post_message(self.Found(self, self._hunted, hit.line, hit.wrapped))
+            elif monotonic() >= until:
+                self.refresh()
+                self.set_timer(SOON, self._hunt_on)
+                return
+
+    # --- drawing ---------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the view."""
+        rows = self._layout()
+        if y < len(rows):
+            return rows[y]
+        return Strip.blank(self.scrollable_content_region.width, self._style(""))
+
+    def _note(self) -> str:
+        if self._hunt is not None:
+            return " searching … "
+        return f" +{self.pending} line{'s' * (self.pending != 1)} ↓ f " if self.pending else ""
+
+    def _layout(self) -> list[Strip]:
+        """The rows in sight."""
+        region = self.scrollable_content_region
+        top, left, note = round(self.scroll_y), round(self.scroll_x), self._note()
+        versions = (self.index.version, self.store.version, self._generation)
+        key = (top, left, region.size, self.wrap, self.current, note, versions)
+        if self._laid_out is not None and self._laid_out[0] == key:
+            return self._laid_out[1]
+        rows: list[Strip] = []
+        total, room = self._rows, region.width - log_lines.GUTTER
+        row = top
+        while len(rows) < region.height and row < total:
+            line = self._line(row)
+            if self.wrap:
+                rows += self._wrapped(row)
+            else:
+                painted = self._painted(line)
+                rows.append(self._joined(self._gutter(line), painted.cut(left, room)))
+                self._widest = max(self._widest, painted.width + log_lines.GUTTER)
+            row += 1
+        if note and len(rows) < region.height:
+            blank = Strip.blank(region.width, self._style(""))
+            rows += [blank] * (region.height - len(rows))
+        if note and 0 < len(note) < region.width:
+            overlay = Segment(note, self._style("log--overlay"))
+            last = rows[region.height - 1].crop(0, region.width - len(note))
+            rows[region.height - 1] = Strip([*last, overlay], region.width)
+        if not self.wrap and self._widest > self.virtual_size.width:
+            self.call_later(self._sync)
+        self._laid_out = (key, rows)
+        return rows
+
+    def _wrapped(self, row: int) -> list[Strip]:
+        line = self._line(row)
+        region = self.scrollable_content_region
+        room = region.width - log_lines.GUTTER
+        pieces = self._painted(line).rows(room, max(1, region.height - 1))
+        blank = Segment(" " * log_lines.GUTTER, self._style(""))
         return [
-            strip.crop(start, min(start + width, strip.cell_length))
-            for start in range(0, strip.cell_length, width)
+            self._joined(blank if at else self._gutter(line), piece)
+            for at, piece in enumerate(pieces)
         ]
 
-    def _coloured(self, text: str, raw: bytes, level: Level, base: Style) -> list[Segment]:
-        body = self._style(_CLASS[level], base)
-        glyph = Segment(f"{GLYPHS.get(level, ' ')} ", body)
-        # The head is plain ASCII, so that its length in bytes is its length on the screen.
-        head = min(head_end(raw[:256]), len(text)) if raw[:256].isascii() else 0
-        if head == 0:
-            return [glyph, Segment(text, body)]
-        rank = rank_of(raw[:256])
-        faint = self._style("log--head", base)
-        return [glyph, *_ranked(text[:head], rank, faint), Segment(text[head:], body)]
+    def _joined(self, gutter: Segment, body: Strip) -> Strip:
+        base = self._style("")
+        segments = [gutter]
+        for text, style, control in body:
+            segments.append(Segment(text, style or base, control))
+        return Strip(segments, log_lines.GUTTER + body.cell_length)
 
-    def _matched(self, segments: list[Segment], base: Style) -> list[Segment]:
-        pattern = self._search.pattern if self._search is not None else None
-        if pattern is None:
-            return segments
-        mark = self._style("log--match", base)
-        # Matches are found in bytes; what is shown is text: the same pattern looks there.
-        shown = re.compile(
-            pattern.pattern.decode("utf-8", "replace"), pattern.flags & re.IGNORECASE
-        )
-        result: list[Segment] = []
-        for segment in segments:
-            last = 0
-            style = segment.style or base
-            for match in shown.finditer(segment.text):
-                if match.start() == match.end():
-                    continue
-                result.append(Segment(segment.text[last : match.start()], style))
-                result.append(Segment(match[0], style + mark))
-                last = match.end()
-            result.append(Segment(segment.text[last:], style))
-        return [segment for segment in result if segment.text]
+    def _gutter(self, line: int) -> Segment:
+        if self.store.gap_text(line) is not None:
+            return Segment("╌ ", self._style("log--gap"))
+        level = self._level(line)
+        glyph = log_lines.GLYPHS.get(level, "  ")
+        if line == self.current:
+            glyph = f"{glyph[0]}▶"
+        return Segment(glyph, self._style(f"log--{level}"))
 
-    def _style(self, name: str, base: Style) -> Style:
-        return base + self.get_component_rich_style(name, partial=True)
+    def _painted(self, line: int) -> log_lines.Painted:
+        painted = self._lines.get(line)
+        if painted is None:
+            gap = self.store.gap_text(line)
+            if gap is not None:
+                painted = log_lines.paint_gap(gap, self._style)
+            else:
+                data = self.store.line(line)
+                level = self._level(line)
+                painted = log_lines.paint(
+                    log_lines.safe_text(data),
+                    level,
+                    self._style,
+                    continued=level in ("error", "warning") and continues(data),
+                    pattern=self._pattern,
+                )
+            if line < self.store.sealed:
+                self._lines[line] = painted
+        if line != self.current:
+            return painted
+        look = self._style("log--current")
+        segments = [Segment(text, (style or look) + look) for text, style, _ in painted.segments]
+        return painted._replace(segments=segments)
 
+    def _level(self, line: int) -> Level:
+        known = self._levels.get(line)
+        if known is not None:
+            return known
+        data = self.store.line(line)
+        level = level_of(data)
+        if continues(data) and line > self.store.first:
+            begin = max(self.store.first, line - LOOK_BACK)
+            lines = self.store.lines(begin, line + 1)
+            level = levels_of(lines, self._levels.get(begin - 1))[-1]
+        if line < self.store.sealed:
+            self._levels[line] = level
+        return level
 
-def _ranked(head: str, rank: str, faint: Style) -> list[Segment]:
-    """The head of a record, its rank standing out."""
-    at = head.rfind(rank) if rank else -1
-    if at < 0:
-        return [Segment(head, faint)]
-    strong = faint + Style(bold=True, dim=False)
-    return [
-        Segment(head[:at], faint),
-        Segment(rank, strong),
-        Segment(head[at + len(rank) :], faint),
-    ]
+    def _style(self, name: str) -> Style:
+        """The style of a component on this view's background; of "" the view's own."""
+        style = self._styles_known.get(name)
+        if style is None:
+            style = self.rich_style
+            if name:
+                style += self.get_component_rich_style(name, partial=True)
+            self._styles_known[name] = style
+        return style
+
+    def _forget_lines(self) -> None:
+        self._lines.clear()
+        self._styles_known.clear()
+        self._laid_out = None
+        self._generation += 1
+        self.refresh()

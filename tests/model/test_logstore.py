@@ -1,0 +1,151 @@
+"""The store of log text: lines, numbers that stay, bounds."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eagletui.model.logstore import BLOCK_BYTES, LONGEST_LINE, LogStore
+
+STAMP = b"[2026-11-29 12:30:19] "
+BAR = b"0%|          | 0/8 [00:00<?, ?it/s]"
+
+
+def stored(*chunks: bytes, limit: int = 64 << 20) -> LogStore:
+    store = LogStore(limit)
+    for chunk in chunks:
+        store.append(chunk)
+    return store
+
+
+def everything(store: LogStore) -> list[bytes]:
+    return store.lines(store.first, store.end)
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"a\nb\n", [b"a", b"b"]),
+        (b"a\r\nb\r\n", [b"a", b"b"]),
+        (b"a\n\nb", [b"a", b"", b"b"]),
+        (b"\rone\rtwo\rthree\n", [b"one", b"two", b"three"]),
+        (b"a\n\r\r\rb\n", [b"a", b"b"]),
+        (BAR + STAMP + b"x\n", [BAR, STAMP + b"x"]),
+        (BAR + b"/opt/a.py:1: UserWarning\n", [BAR, b"/opt/a.py:1: UserWarning"]),
+        (b"warnings.warn(x)" + STAMP + b"y\n", [b"warnings.warn(x)", STAMP + b"y"]),
+        (b"(pid=1) " + STAMP + b"y\n", [b"(pid=1) " + STAMP + b"y"]),
+        (b"", []),
+    ],
+)
+def test_lines(data: bytes, lines: list[bytes]) -> None:
+    assert everything(stored(data)) == lines
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"\n", b"\r", b"b c", b"\r\n", b"x" * 50]), max_size=40),
+    st.data(),
+)
+def test_how_the_bytes_are_cut_does_not_matter(parts: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
+    edges = [0, *cuts, len(whole)]
+    pieces = [whole[a:b] for a, b in pairwise(edges)]
+    assert everything(stored(*pieces)) == everything(stored(whole))
+
+
+def test_a_growing_line_is_there_and_keeps_its_number() -> None:
+    store = stored(b"a\nload")
+    assert (store.sealed, store.end, store.line(1)) == (1, 2, b"load")
+    store.append(b"ing\n")
+    assert (store.sealed, store.end, store.line(1)) == (2, 2, b"loading")
+
+
+def test_a_real_log_keeps_every_line(recordings: Path) -> None:
+    data = gzip.decompress((recordings / "h200-spec5.log.gz").read_bytes())
+    store = stored(*(data[at : at + 1000] for at in range(0, len(data), 1000)))
+    text = b"\n".join(everything(store))
+    assert text.count(b"Decode batch") == data.count(b"Decode batch")
+    assert text.count(b"Completed | ") == data.count(b"Completed | ")
+    assert all(b"\r" not in line for line in everything(store))
+    # The line that `grep -n` finds is found by its number.
+    number = data[: data.index(b"Load weight end")].count(b"\n") + 1
+    assert b"Load weight end" in store.line(store.physical_line(number))
+
+
+def test_numbers_are_never_used_again() -> None:
+    store = LogStore(300_000)
+    for number in range(60_000):
+        store.append(b"%07d %s\n" % (number, b"%x" % hash(number * 7919) * 4))
+        assert store.end == number + 1
+    assert store.first > 0
+    assert store.memory <= 300_000 + BLOCK_BYTES
+    for number in (store.first, (store.first + store.end) // 2, store.end - 1):
+        assert store.line(number).startswith(b"%07d" % number)
+    assert store.physical_line(store.first + 11) == store.first + 10
+    with pytest.raises(IndexError):
+        store.line(store.first - 1)
+    with pytest.raises(IndexError):
+        store.line(store.end)
+
+
+def test_old_blocks_are_packed_one_a_call() -> None:
+    store = LogStore()
+    line = b"the same words again and again\n"
+    store.append(line * (2 << 20 >> 5))
+    before = store.memory
+    assert before > 1 << 20
+    while store.compact():
+        pass
+    assert store.memory < before * 0.8
+    assert store.line(3) == line[:-1]
+
+
+def test_a_line_without_end_is_capped() -> None:
+    store = LogStore()
+    began = time.process_time()
+    chunk = b"x" * (1 << 20)
+    for _ in range(100):
+        store.append(chunk)
+    for _ in range(10_000):
+        store.append(b"yyyyyyyyyy")
+    assert store.memory <= LONGEST_LINE
+    store.append(b"end\nnext\n")
+    assert time.process_time() - began < 5
+    assert everything(store)[1] == b"next"
+    cut = 100 * (1 << 20) + 100_000 + 3 - LONGEST_LINE
+    assert store.line(0).endswith(f" … (+{cut} bytes)".encode())
+
+
+def test_long_lines_within_one_chunk_are_cut() -> None:
+    store = stored(b"a\n" + b"x" * 200_000 + b"\nb\n" + b"y" * LONGEST_LINE + b"\n")
+    assert store.line(1).endswith(f" … (+{200_000 - LONGEST_LINE} bytes)".encode())
+    assert store.line(2) == b"b"
+    assert store.line(3) == b"y" * LONGEST_LINE
+
+
+def test_a_gap_is_a_line_of_our_own() -> None:
+    store = stored(b"a\nunfinished")
+    store.gap("rotated")
+    store.append(b"b\n")
+    assert [store.gap_text(n) for n in range(4)] == [None, None, "rotated", None]
+    assert everything(store) == [b"a", b"unfinished", b"", b"b"]
+
+
+def test_pieces_meet() -> None:
+    store = stored(b"".join(b"%d\n" % n for n in range(200_000)))
+    position, seen = 0, 0
+    while position < store.sealed:
+        piece = store.piece(position, 1000)
+        assert piece.lines[0] == b"%d" % position
+        seen += len(piece.lines)
+        position += len(piece.lines)
+    assert seen == 200_000
+    before = store.piece_before(position, 10)
+    assert before.lines[-1] == b"199999"
+    assert before.first + len(before.lines) == position

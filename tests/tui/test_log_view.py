@@ -1,0 +1,299 @@
+"""The log view, driven as a person would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from eagletui.model.logstore import LogStore
+from eagletui.tui.widgets.log_view import LogView
+from tests.tui.text_snapshot import assert_snapshot, screen_text
+
+STAMP = b"[2026-11-29 12:30:19 TP0] "
+
+
+class LogApp(App[None]):
+    def __init__(self, data: bytes = b"", limit: int = 64 << 20) -> None:
+        super().__init__()
+        self.store = LogStore(limit)
+        self.store.append(data)
+        self.view = LogView(self.store)
+        self.pending: list[int] = []
+        self.found: list[tuple[str, int | None, bool]] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+    def on_mount(self) -> None:
+        self.view.focus()
+
+    def on_log_view_pending(self, message: LogView.Pending) -> None:
+        self.pending.append(message.count)
+
+    def on_log_view_found(self, message: LogView.Found) -> None:
+        self.found.append((message.what, message.line, message.wrapped))
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    """Let the app work until the condition holds, 20 s at most."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        await pilot.pause(0.005)
+    await pilot.pause()
+
+
+def rows(app: LogApp) -> list[str]:
+    return [line.rstrip(" ▁▂▃▄▅▆▇█") for line in screen_text(app).splitlines()]
+
+
+def numbered(begin: int, end: int) -> bytes:
+    return b"".join(b"line %d\n" % n for n in range(begin, end))
+
+
+async def settle(pilot: Pilot[None], app: LogApp) -> None:
+    app.view.extended()
+    await until(pilot, lambda: app.view.index.complete and not app.view._ticking)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+async def test_an_error_reads_as_its_snapshot(recordings: Path, size: tuple[int, int]) -> None:
+    app = LogApp((recordings / "cpu-crash-oom.log").read_bytes())
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot, app)
+        await pilot.press("g", "e")
+        await until(pilot, lambda: bool(app.found))
+        assert_snapshot(app, f"log-error-{size[0]}x{size[1]}")
+        await pilot.press("w")
+        await pilot.pause()
+        assert_snapshot(app, f"log-error-{size[0]}x{size[1]}-wrapped")
+
+
+async def test_following_stops_when_scrolled_up_and_counts() -> None:
+    app = LogApp(numbered(0, 100))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        assert rows(app)[-1].strip() == "line 99"
+        await pilot.press("up")
+        assert not app.view.follow
+        app.store.append(numbered(100, 130))
+        await settle(pilot, app)
+        assert rows(app)[0].strip() == "line 89"
+        assert rows(app)[-1].endswith("+30 lines ↓ f")
+        assert app.pending[-1] == 30
+        await pilot.press("f")
+        await settle(pilot, app)
+        assert app.view.follow
+        assert rows(app)[-1].strip() == "line 129"
+        assert app.pending[-1] == 0
+
+
+async def test_the_mouse_wheel_stops_following_and_a_click_resumes() -> None:
+    app = LogApp(numbered(0, 100))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        app.view.on_mouse_scroll_up()
+        app.store.append(numbered(100, 101))
+        await settle(pilot, app)
+        assert rows(app)[-1].endswith("+1 line ↓ f")
+        await pilot.click(LogView, offset=(35, 9))
+        await settle(pilot, app)
+        assert app.view.follow
+
+
+async def test_the_place_is_a_line_even_when_old_lines_are_dropped() -> None:
+    filler = b"".join(b"%x\n" % (hash(n * 7919) ** 4) for n in range(30_000))
+    app = LogApp(filler + numbered(0, 20_000), limit=1_500_000)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        first = app.store.first
+        app.view.go_to(app.store.end - 5_000)
+        await settle(pilot, app)
+        before = rows(app)
+        assert "line 15000" in "\n".join(before)
+        while app.store.first == first:
+            app.store.append(b"".join(b"%x\n" % (hash(n * 77) ** 4) for n in range(10_000)))
+        await settle(pilot, app)
+        assert [row.split("  +")[0] for row in rows(app)[:-1]] == before[:-1]
+
+
+async def test_filters_work_whether_following_or_not_and_keep_the_place() -> None:
+    data = b"".join(STAMP + b"%s %d\n" % (b"odd" if n % 2 else b"even", n) for n in range(3000))
+    app = LogApp(data)
+    async with app.run_test(size=(60, 10)) as pilot:
+        await settle(pilot, app)
+        app.view.go_to(1000)
+        await settle(pilot, app)
+        top = app.view._anchor
+        app.view.include = "odd"
+        await settle(pilot, app)
+        assert not app.view.follow
+        assert rows(app)[0].endswith(f"odd {top | 1}")
+        assert all("odd" in row for row in rows(app))
+        app.view.include = ""
+        await settle(pilot, app)
+        assert rows(app)[0].endswith(f" {top}")
+        await pilot.press("f")
+        app.view.exclude = "odd"
+        await settle(pilot, app)
+        assert rows(app)[-1].endswith("even 2998")
+
+
+async def test_polls_and_bars_are_hidden_until_asked_for() -> None:
+    poll = b'INFO:     127.0.0.1:1 - "GET /metrics HTTP/1.1" 200 OK\n'
+    app = LogApp(b"a\n" + poll + b"\rx: 10%|\rx: 20%|\n" + poll)
+    async with app.run_test(size=(70, 10)) as pilot:
+        await settle(pilot, app)
+        assert [row.strip() for row in rows(app)[:3]] == ["a", "x: 20%|", ""]
+        app.view.show_polls = True
+        await settle(pilot, app)
+        assert sum("/metrics" in row for row in rows(app)) == 2
+        app.view.show_bars = True
+        await settle(pilot, app)
+        assert "x: 10%|" in "\n".join(rows(app))
+
+
+async def test_search_goes_forth_back_and_around() -> None:
+    app = LogApp(numbered(0, 5000))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("g")
+        app.view.search("line 4.77")
+        await until(pilot, lambda: len(app.found) == 1)
+        for _ in range(10):
+            await pilot.press("n")
+        await until(pilot, lambda: app.view._hunt is None)
+        await pilot.press("N")
+        await until(pilot, lambda: app.view._hunt is None)
+        lines = [line for _, line, _ in app.found]
+        assert lines == [*range(4077, 5000, 100), 4077, 4977]
+        assert [wrapped for _, _, wrapped in app.found].index(True) == 10
+        assert any(row.startswith(" ▶line 4977") or "▶" in row for row in rows(app))
+        app.view.search("nowhere")
+        await until(pilot, lambda: app.found[-1][1] is None)
+
+
+async def test_search_passes_over_hidden_lines() -> None:
+    app = LogApp(b"x hidden\nx seen\n" * 50)
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.view.exclude = "hidden"
+        await settle(pilot, app)
+        await pilot.press("g")
+        app.view.search("x")
+        await until(pilot, lambda: len(app.found) == 1)
+        assert app.found[0][1] == 1
+
+
+async def test_error_keys_take_a_traceback_as_one() -> None:
+    trace = (
+        STAMP + b"x hit an exception: Traceback (most recent call last):\n  File\nValueError: y\n"
+    )
+    app = LogApp(
+        numbered(0, 50) + trace + numbered(0, 50) + b"Segmentation fault\n" + numbered(0, 9)
+    )
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("g", "e")
+        await until(pilot, lambda: len(app.found) == 1)
+        await pilot.press("e")
+        await until(pilot, lambda: len(app.found) == 2)
+        await pilot.press("E")
+        await until(pilot, lambda: len(app.found) == 3)
+        assert [line for _, line, _ in app.found] == [50, 103, 50]
+
+
+async def test_nothing_harmful_and_no_secret_is_shown() -> None:
+    app = LogApp(
+        b"\x1b]0;title\x07\x1b[2Jred\x1b[31m \xff \x9b\n--api-key sk-abcdefghijklmnop1234\n"
+    )
+    async with app.run_test(size=(60, 10)) as pilot:
+        await settle(pilot, app)
+        text = screen_text(app)
+    assert "\x1b" not in text
+    assert "sk-abcdefghijklmnop1234" not in text
+    assert "--api-key •••" in text
+
+
+async def test_sideways_moves_only_by_the_person() -> None:
+    app = LogApp((b"x" * 60 + b"END%d\n") % 0 + b"x" * 200 + b"\n" + numbered(0, 30))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("g")
+        await settle(pilot, app)
+        await pilot.press(*["right"] * 30)
+        assert "END0" in rows(app)[0]
+        app.store.append(numbered(30, 60))
+        await settle(pilot, app)
+        assert "END0" in rows(app)[0]
+        assert round(app.view.scroll_x) == 30
+
+
+async def test_wide_characters_keep_the_rows_in_shape() -> None:
+    app = LogApp("模型加载完成 模型加载完成 模型加载完成\n".encode() * 30)
+    async with app.run_test(size=(31, 8)) as pilot:
+        await settle(pilot, app)
+        for strip in (app.view.render_line(y) for y in range(8)):
+            assert strip.cell_length == 30
+        await pilot.press("right", "w")
+        await settle(pilot, app)
+        assert all(app.view.render_line(y).cell_length == 30 for y in range(8))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (5, 2), (300, 3)])
+async def test_any_size(size: tuple[int, int], recordings: Path) -> None:
+    app = LogApp((recordings / "cpu-crash-oom.log").read_bytes())
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot, app)
+        for key in ("w", "g", "e", "G", "w", "pageup"):
+            await pilot.press(key)
+        await settle(pilot, app)
+
+
+async def test_a_file_of_one_bar_opens_at_once() -> None:
+    bar = b"\rMulti-thread loading shards: %3d%% Completed | %d/40000 [00:00<00:02, 25.24it/s]"
+    app = LogApp()
+    async with app.run_test(size=(90, 10)) as pilot:
+        began = time.process_time()
+        app.store.append(b"".join(bar % (n // 400, n) for n in range(40_001)))
+        await settle(pilot, app)
+        assert time.process_time() - began < 3  # toolong needs 12 s and more
+        assert "40000/40000" in rows(app)[0]
+        assert rows(app)[1] == ""
+
+
+async def test_a_gap_says_what_is_missing() -> None:
+    app = LogApp(b"a\n")
+    async with app.run_test(size=(60, 10)) as pilot:
+        app.store.gap("12 MB left out here")
+        app.store.append(b"b\n")
+        await settle(pilot, app)
+        assert "╌╌ 12 MB left out here ╌╌" in rows(app)[1]
+
+
+async def test_the_growing_line_shows_as_it_grows() -> None:
+    app = LogApp(b"\rx: 10%|")
+    async with app.run_test(size=(40, 5)) as pilot:
+        await settle(pilot, app)
+        for percent in (20, 30):
+            app.store.append(b"\rx: %d%%|" % percent)
+            await settle(pilot, app)
+            assert [row.strip() for row in rows(app)[:2]] == [f"x: {percent}%|", ""]
+
+
+async def test_a_theme_change_recolours() -> None:
+    app = LogApp(b"RuntimeError: x\n")
+    async with app.run_test(size=(40, 5)) as pilot:
+        await settle(pilot, app)
+
+        def colours() -> list[object]:
+            return [segment.style and segment.style.color for segment in app.view.render_line(0)]
+
+        dark = colours()
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert colours() != dark
