@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -37,39 +39,79 @@ def safe_text(line: bytes) -> str:
     return mask(text) if may_hold_secret(line) else text
 
 
-def line_strip(
+class Painted(NamedTuple):
+    """A line in its colours. `plain` says that every character takes one cell."""
+
+    segments: list[Segment]
+    width: int
+    plain: bool
+
+    def cut(self, left: int, room: int) -> Strip:
+        """Exactly `room` cells of the line from the column `left` on."""
+        if not self.plain:
+            return Strip(self.segments, self.width).crop_extend(left, left + room, None)
+        if left == 0 and self.width <= room:
+            pad = room - self.width
+            return Strip([*self.segments, Segment(" " * pad)] if pad else self.segments, room)
+        parts: list[Segment] = []
+        begin = -left
+        for text, style, _ in self.segments:
+            part = text[max(0, -begin) : max(0, room - begin)]
+            begin += len(text)
+            if part:
+                parts.append(Segment(part, style))
+        missing = room - sum(len(part.text) for part in parts)
+        if missing > 0:
+            parts.append(Segment(" " * missing))
+        return Strip(parts, room)
+
+    def rows(self, room: int, limit: int) -> list[Strip]:
+        """The whole line in rows of `room` cells, at most `limit` of them."""
+        if room <= 0:
+            return []
+        shown = min(self.width, room * limit)
+        rows = [self.cut(at, room) for at in range(0, shown, room)] or [self.cut(0, room)]
+        if self.width > shown:
+            note = f"… (+{self.width - shown} cells)"[:room]
+            rows[-1] = Strip([*rows[-1].crop(0, room - len(note)), Segment(note)], room)
+        return rows
+
+
+def paint(
     text: str,
     level: Level,
     style: Styler,
     *,
     continued: bool = False,
     pattern: re.Pattern[str] | None = None,
-) -> Strip:
+) -> Painted:
     """The text in its colours, with every match of `pattern` marked."""
     body = style(f"log--{level}")
     if continued:
         body += style("log--continuation")
-    pieces: list[tuple[str, Style]] = []
+    pieces: list[tuple[str, Style]]
     stamp = _STAMP.match(text)
     if stamp:
         rank = stamp[2].strip()
-        end = stamp.end()
-        pieces.append((f"[{stamp[1]}", style("log--stamp")))
+        faint = style("log--stamp")
+        pieces = [(f"[{stamp[1]}", faint)]
         if rank:
             number = sum(int(digits) for digits in _NUMBER.findall(rank)) % RANK_COLOURS
             pieces.append((f" {rank}", style("log--rank") + style(f"log--rank-{number}")))
-        pieces.append((text[stamp.end(2) : end], style("log--stamp")))
-        pieces.append((text[end:], body))
+        pieces += [(text[stamp.end(2) : stamp.end()], faint), (text[stamp.end() :], body)]
     else:
-        pieces.append((text, body))
+        pieces = [(text, body)]
     if pattern is not None and pattern.search(text):
         pieces = _marked(pieces, text, pattern, style("log--match"))
-    return Strip([Segment(part, look) for part, look in pieces if part])
+    plain = text.isascii()
+    segments = [Segment(part, look) for part, look in pieces if part]
+    return Painted(segments, len(text) if plain else cell_len(text), plain)
 
 
-def gap_strip(text: str, style: Styler) -> Strip:
+def paint_gap(text: str, style: Styler) -> Painted:
     """A line of our own, about what is missing here."""
-    return Strip([Segment(f"╌╌ {text} ╌╌", style("log--gap"))])
+    words = f"╌╌ {text} ╌╌"
+    return Painted([Segment(words, style("log--gap"))], cell_len(words), False)
 
 
 def _marked(
@@ -90,15 +132,3 @@ def _marked(
         out.append((text[at:end], style))
         begin = end
     return out
-
-
-def wrapped(strip: Strip, width: int, limit: int) -> list[Strip]:
-    """The strip cut into rows of `width` cells, at most `limit` of them."""
-    length = strip.cell_length
-    if length <= width or width <= 0:
-        return [strip]
-    rows = [strip.crop(at, at + width) for at in range(0, min(length, width * limit), width)]
-    if length > width * limit:
-        note = f"… (+{length - width * limit} cells)"
-        rows[-1] = Strip([*rows[-1].crop(0, width - len(note)), Segment(note)])
-    return rows

@@ -28,7 +28,10 @@ from eagletui.tui.widgets.log_search import Hit, Wanted, containing, failures, h
 SLICE = 0.008
 """Seconds of work at once."""
 REFRESH_EVERY = 0.05
-SEARCHED_EVERY = 0.001
+FLOODED_EVERY = 0.1
+"""Nobody reads line by line what passes at ten pages a refresh."""
+FLOOD_PAGES = 10
+SOON = 0.001
 
 
 class LogView(ScrollView, can_focus=True):
@@ -130,12 +133,15 @@ class LogView(ScrollView, can_focus=True):
         self._placing = False
         self._ticking = False
         self._ticked = 0.0
+        self._pace = REFRESH_EVERY
+        self._drawn_to = store.end
         self._hunt: Iterator[Hit | None] | None = None
         self._hunted = ""
         self._widest = 0
-        self._strips: LRUCache[int, Strip] = LRUCache(2048)
+        self._lines: LRUCache[int, log_lines.Painted] = LRUCache(2048)
+        self._styles_known: dict[str, Style] = {}
         self._levels: LRUCache[int, Level] = LRUCache(8192)
-        self._laid_out: tuple[object, list[tuple[int, Strip]]] | None = None
+        self._laid_out: tuple[object, list[Strip]] | None = None
         self._generation = 0
 
     # --- what the screen calls -------------------------------------------------------------------
@@ -144,14 +150,14 @@ class LogView(ScrollView, can_focus=True):
         """The store has more lines. Cheap: the view catches up at most 20 times a second."""
         if not self._ticking:
             self._ticking = True
-            due = self._ticked + REFRESH_EVERY - monotonic()
-            self.set_timer(max(SEARCHED_EVERY, due), self._tick)
+            due = self._ticked + self._pace - monotonic()
+            self.set_timer(max(SOON, due), self._tick)
 
     def search(self, pattern: str) -> None:
         """Mark every match and go to the first from here on; "" ends the search."""
         self._pattern_text = pattern
         self._pattern = compile_pattern(pattern)
-        self._forget_strips()
+        self._forget_lines()
         if self._pattern is None:
             self._hunt = None
         else:
@@ -258,8 +264,8 @@ class LogView(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Another theme: other colours."""
         super().notify_style_update()
-        if hasattr(self, "_strips"):
-            self._forget_strips()
+        if hasattr(self, "_lines"):
+            self._forget_lines()
 
     def watch_follow(self, follow: bool) -> None:
         """Remember what was seen; say that nothing is pending."""
@@ -305,11 +311,15 @@ class LogView(ScrollView, can_focus=True):
     def _tick(self) -> None:
         now = monotonic()
         more = self.index.advance(SLICE, monotonic)
-        if now - self._ticked >= REFRESH_EVERY or not more:
+        if now - self._ticked >= self._pace or not more:
             self._ticked = now
+            fresh = self.store.end - self._drawn_to
+            self._drawn_to = self.store.end
+            flooded = fresh > FLOOD_PAGES * self._page
+            self._pace = FLOODED_EVERY if flooded else REFRESH_EVERY
             self._sync()
         if more:
-            self.set_timer(SEARCHED_EVERY, self._tick)
+            self.set_timer(SOON, self._tick)
         elif self.store.compact():
             self.set_timer(REFRESH_EVERY, self._tick)
         else:
@@ -427,85 +437,92 @@ class LogView(ScrollView, can_focus=True):
                 self.post_message(self.Found(self, self._hunted, hit.line, hit.wrapped))
             elif monotonic() >= until:
                 self.refresh()
-                self.set_timer(SEARCHED_EVERY, self._hunt_on)
+                self.set_timer(SOON, self._hunt_on)
                 return
 
     # --- drawing ---------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         """One row of the view."""
-        width = self.scrollable_content_region.width
-        base = self.rich_style
-        layout = self._layout()
-        strip = layout[y][1] if y < len(layout) else Strip.blank(width, base)
-        strip = strip.crop_extend(0, width, base).apply_style(base)
-        note = self._note()
-        if note and y == self._page - 1 and len(note) < width:
-            overlay = Segment(note, base + self._style("log--overlay"))
-            strip = Strip.join([strip.crop(0, width - len(note)), Strip([overlay])])
-        return strip
+        rows = self._layout()
+        if y < len(rows):
+            return rows[y]
+        return Strip.blank(self.scrollable_content_region.width, self._style(""))
 
     def _note(self) -> str:
         if self._hunt is not None:
             return " searching … "
         return f" +{self.pending} line{'s' * (self.pending != 1)} ↓ f " if self.pending else ""
 
-    def _layout(self) -> list[tuple[int, Strip]]:
-        """The rows in sight, each with its line."""
-        top, left = round(self.scroll_y), round(self.scroll_x)
+    def _layout(self) -> list[Strip]:
+        """The rows in sight."""
         region = self.scrollable_content_region
-        key = (top, left, region.size, self.wrap, self.index.version, self.store.version)
-        key_now = (*key, self.current, self._generation)
-        if self._laid_out is not None and self._laid_out[0] == key_now:
+        top, left, note = round(self.scroll_y), round(self.scroll_x), self._note()
+        versions = (self.index.version, self.store.version, self._generation)
+        key = (top, left, region.size, self.wrap, self.current, note, versions)
+        if self._laid_out is not None and self._laid_out[0] == key:
             return self._laid_out[1]
-        rows: list[tuple[int, Strip]] = []
+        rows: list[Strip] = []
         total, room = self._rows, region.width - log_lines.GUTTER
         row = top
         while len(rows) < region.height and row < total:
             line = self._line(row)
             if self.wrap:
-                rows += [(line, strip) for strip in self._wrapped(row)]
+                rows += self._wrapped(row)
             else:
-                gutter, body = self._gutter(line), self._body(line)
-                rows.append((line, Strip.join([gutter, body.crop(left, left + room)])))
-                self._widest = max(self._widest, body.cell_length + log_lines.GUTTER)
+                painted = self._painted(line)
+                rows.append(self._joined(self._gutter(line), painted.cut(left, room)))
+                self._widest = max(self._widest, painted.width + log_lines.GUTTER)
             row += 1
+        if note and len(rows) < region.height:
+            blank = Strip.blank(region.width, self._style(""))
+            rows += [blank] * (region.height - len(rows))
+        if note and 0 < len(note) < region.width:
+            overlay = Segment(note, self._style("log--overlay"))
+            last = rows[region.height - 1].crop(0, region.width - len(note))
+            rows[region.height - 1] = Strip([*last, overlay], region.width)
         if not self.wrap and self._widest > self.virtual_size.width:
             self.call_later(self._sync)
-        self._laid_out = (key_now, rows)
+        self._laid_out = (key, rows)
         return rows
 
     def _wrapped(self, row: int) -> list[Strip]:
         line = self._line(row)
         region = self.scrollable_content_region
         room = region.width - log_lines.GUTTER
-        pieces = log_lines.wrapped(self._body(line), room, max(1, region.height - 1))
-        blank = Strip([Segment(" " * log_lines.GUTTER)])
+        pieces = self._painted(line).rows(room, max(1, region.height - 1))
+        blank = Segment(" " * log_lines.GUTTER, self._style(""))
         return [
-            Strip.join([blank if at else self._gutter(line), piece])
+            self._joined(blank if at else self._gutter(line), piece)
             for at, piece in enumerate(pieces)
         ]
 
-    def _gutter(self, line: int) -> Strip:
-        level = self._level(line)
+    def _joined(self, gutter: Segment, body: Strip) -> Strip:
+        base = self._style("")
+        segments = [gutter]
+        for text, style, control in body:
+            segments.append(Segment(text, style or base, control))
+        return Strip(segments, log_lines.GUTTER + body.cell_length)
+
+    def _gutter(self, line: int) -> Segment:
         if self.store.gap_text(line) is not None:
-            return Strip([Segment("╌ ", self._style("log--gap"))])
+            return Segment("╌ ", self._style("log--gap"))
+        level = self._level(line)
         glyph = log_lines.GLYPHS.get(level, "  ")
         if line == self.current:
-            glyph = (glyph[0] if glyph[0] != " " else "") + "▶"
-            glyph = glyph.ljust(log_lines.GUTTER)
-        return Strip([Segment(glyph, self._style(f"log--{level}"))])
+            glyph = f"{glyph[0]}▶"
+        return Segment(glyph, self._style(f"log--{level}"))
 
-    def _body(self, line: int) -> Strip:
-        strip = self._strips.get(line)
-        if strip is None:
+    def _painted(self, line: int) -> log_lines.Painted:
+        painted = self._lines.get(line)
+        if painted is None:
             gap = self.store.gap_text(line)
             if gap is not None:
-                strip = log_lines.gap_strip(gap, self._style)
+                painted = log_lines.paint_gap(gap, self._style)
             else:
                 data = self.store.line(line)
                 level = self._level(line)
-                strip = log_lines.line_strip(
+                painted = log_lines.paint(
                     log_lines.safe_text(data),
                     level,
                     self._style,
@@ -513,8 +530,12 @@ class LogView(ScrollView, can_focus=True):
                     pattern=self._pattern,
                 )
             if line < self.store.sealed:
-                self._strips[line] = strip
-        return strip.apply_style(self._style("log--current")) if line == self.current else strip
+                self._lines[line] = painted
+        if line != self.current:
+            return painted
+        look = self._style("log--current")
+        segments = [Segment(text, (style or look) + look) for text, style, _ in painted.segments]
+        return painted._replace(segments=segments)
 
     def _level(self, line: int) -> Level:
         known = self._levels.get(line)
@@ -531,10 +552,18 @@ class LogView(ScrollView, can_focus=True):
         return level
 
     def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(name, partial=True)
+        """The style of a component on this view's background; of "" the view's own."""
+        style = self._styles_known.get(name)
+        if style is None:
+            style = self.rich_style
+            if name:
+                style += self.get_component_rich_style(name, partial=True)
+            self._styles_known[name] = style
+        return style
 
-    def _forget_strips(self) -> None:
-        self._strips.clear()
+    def _forget_lines(self) -> None:
+        self._lines.clear()
+        self._styles_known.clear()
         self._laid_out = None
         self._generation += 1
         self.refresh()
