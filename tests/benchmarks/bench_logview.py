@@ -47,7 +47,7 @@ class LogsApp(App[None]):
 class _Gaps:
     """The longest time the event loop was busy without a pause.
 
-    Counted in CPU time of the thread: other programs on the machine do not add to it.
+    Counted in CPU time of the loop's thread, so that other programs do not add to it.
     """
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
+from textual.scrollbar import ScrollTo
 
 from eagletui.model.logstore import LogStore
 from eagletui.tui.widgets.log_view import LogView
@@ -91,6 +92,32 @@ async def test_following_stops_when_scrolled_up_and_counts() -> None:
         assert app.view.follow
         assert rows(app)[-1].strip() == "line 129"
         assert app.pending[-1] == 0
+
+
+async def test_only_the_person_ends_following() -> None:
+    app = LogApp(numbered(0, 300))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        for size in ((40, 30), (40, 5), (80, 12)):
+            await pilot.resize_terminal(*size)
+            app.view.include = "" if app.view.include else "7"
+            app.store.append(numbered(300, 340))
+            await settle(pilot, app)
+            assert app.view.follow
+            assert app.view.scroll_y == app.view.max_scroll_y
+        app.view.include = ""
+        await settle(pilot, app)
+        assert rows(app)[-1].strip() == "line 339"
+
+
+async def test_dragging_the_scrollbar_ends_following() -> None:
+    app = LogApp(numbered(0, 300))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        app.view.vertical_scrollbar.post_message(ScrollTo(y=100))
+        await settle(pilot, app)
+        assert not app.view.follow
+        assert rows(app)[0].strip() == "line 100"
 
 
 async def test_the_mouse_wheel_stops_following_and_a_click_resumes() -> None:

@@ -116,8 +116,8 @@ class Chart(Widget, can_focus=True):
         .chart--tick { color: $foreground 70%; }
         .chart--series-1 { color: $accent; }
         .chart--series-2 { color: $primary; }
-        .chart--series-3 { color: $warning; }
-        .chart--step { color: $success; }
+        .chart--series-3 { color: $success; }
+        .chart--step { color: $foreground 80%; }
         .chart--marker { color: $error; }
         .chart--value { text-style: bold; }
         .chart--stale { text-style: dim; }

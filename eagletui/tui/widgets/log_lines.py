@@ -88,7 +88,7 @@ def paint(
     """The text in its colours, with every match of `pattern` marked."""
     body = style(f"log--{level}")
     if continued:
-        body += style("log--continuation")
+        body += style("log--continuation").without_color
     pieces: list[tuple[str, Style]]
     stamp = _STAMP.match(text)
     if stamp:

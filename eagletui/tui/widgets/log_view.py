@@ -293,11 +293,9 @@ class LogView(ScrollView, can_focus=True):
         self._sync()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Scrolling by the person moves the anchor, and upwards ends following."""
+        """Scrolling by the person moves the anchor; while following there is none."""
         super().watch_scroll_y(old_value, new_value)
-        if not self._placing and round(old_value) != round(new_value):
-            if new_value < old_value:
-                self.follow = False
+        if not self._placing and not self.follow and round(old_value) != round(new_value):
             self._anchor_here()
 
     def _filter_changed(self) -> None:
@@ -542,7 +540,7 @@ class LogView(ScrollView, can_focus=True):
                 self._lines[line] = painted
         if line != self.current:
             return painted
-        look = self._style("log--current")
+        look = self._style("log--current").without_color
         segments = [Segment(text, (style or look) + look) for text, style, _ in painted.segments]
         return painted._replace(segments=segments)
 
