@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
 import gc
-import gzip
-import lzma
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterator
 
 import click
 
 from eagletui.cli.options import json_option
 from eagletui.cli.output import echo_json
-from eagletui.engine.summary import BLOCK, Column, LogSummary, summarise
+from eagletui.cli.packed import saved
+from eagletui.engine.summary import Column, LogSummary, summarise
 from eagletui.model.errors import EagletuiError
 from eagletui.model.phases import Rung
 from eagletui.model.text import visible
 
-# First bytes → how such a file is opened.
-_PACKED: dict[bytes, Callable[[Path, str], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"\xfd7zXZ\x00": lzma.open,
-    b"BZh": bz2.open,
-}
-_MAGIC_BYTES = 6
-# A log has some lines of text; this share of NUL bytes in its beginning has none.
-_BINARY_NULS = 0.01
+# Control characters that no log is full of: not tab, line ends, bell, backspace or escape.
+_CONTROLS = bytes(c for c in range(32) if c not in b"\a\b\t\n\f\r\x1b")
+_BINARY = 0.02
 
 
 @click.command()
@@ -57,51 +46,31 @@ def read_log(file: str) -> LogSummary:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        if file == "-":
-            return summarise(_checked(_blocks(sys.stdin.buffer), "standard input"))
-        with _opened(Path(file)) as stream:
-            return summarise(_checked(_blocks(stream), file))
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
-        raise EagletuiError(
-            f"{file} is a damaged archive: {error}.",
-            advice="Copy it again, or unpack what is left of it first.",
-        ) from error
-    except OSError as error:
-        raise EagletuiError(
-            f"{file} cannot be read: {error.strerror or error}.",
-            advice="Check the path and that you may read it.",
-        ) from error
+        with saved(file) as blocks:
+            return summarise(_checked(blocks, visible(file) if file != "-" else "standard input"))
     finally:
         if collecting:
             gc.enable()
 
 
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as stream:
-        magic = stream.read(_MAGIC_BYTES)
-    for start, opener in _PACKED.items():
-        if magic.startswith(start):
-            packed: IO[bytes] = opener(path, "rb")
-            return packed
-    return path.open("rb", buffering=0)
-
-
-def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    while block := stream.read(BLOCK):
-        yield block
-
-
 def _checked(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """The same blocks, after a look at the first."""
-    first = next(blocks, b"")
-    if not first:
+    """The same blocks, after a look at the first that holds anything."""
+    holes = False
+    first = b""
+    for block in blocks:
+        # A log cut short under a server that goes on writing at its old place begins with a hole.
+        first = block.lstrip(b"\0")
+        if first:
+            break
+        holes = True
+    if not first and not holes:
         raise EagletuiError(
             f"{name} is empty.",
             meaning="Nothing was logged: SGLang writes to standard error, which goes elsewhere "
             "when only standard output is redirected.",
             advice="Start the server with `> FILE 2>&1`, in this order.",
         )
-    if first.count(0) > _BINARY_NULS * len(first):
+    if not first or _binary(first):
         raise EagletuiError(
             f"{name} is a binary file, no log.",
             advice="Give the file that the server's output goes to; gz, xz and bz2 are unpacked.",
@@ -110,11 +79,17 @@ def _checked(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     yield from blocks
 
 
+def _binary(data: bytes) -> bool:
+    """Whether this has more control characters than any log, in whatever language, has."""
+    return len(data) - len(data.translate(None, _CONTROLS)) > _BINARY * len(data)
+
+
 # --- for a person --------------------------------------------------------------------------------
 
 
 def summary_lines(summary: LogSummary, *, name: str) -> Iterator[str]:
     """The account as text."""
+    name = visible(name)
     if not summary.known:
         yield f"{name}: {summary.lines} lines, none of which SGLang writes."
         yield "  No launch, batch or failure was recognised; is it another program's log?"

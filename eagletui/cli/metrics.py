@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import bz2
-import gzip
-import lzma
 import os
-import sys
 import time
-import zlib
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from msgspec.structs import replace
 
 from eagletui.cli.options import json_option
 from eagletui.cli.output import echo_json
+from eagletui.cli.packed import saved
 from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics, too_large
 from eagletui.engine.quantiles import milliseconds
@@ -25,12 +20,15 @@ from eagletui.engine.rates import busy_span, over
 from eagletui.engine.scrapes import split_scrapes
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.readings import Quantiles, Rates, Reading
+from eagletui.model.secrets import mask
 from eagletui.model.speculative import accept_rate
 from eagletui.model.text import visible
 
 FETCH_SECONDS = 10.0
 # A file of many scrapes may be larger than any page.
 MAX_FILE = 1 << 30
+# Larger numbers are nobody's measurement: written short.
+_READABLE = 1e15
 
 
 class Summary(NamedTuple):
@@ -58,7 +56,7 @@ def metrics(source: str, api_key_env: str | None, as_json: bool) -> None:
     TTFT and ITL are those since the server started. FILE may be compressed (gz, xz, bz2); - is
     standard input.
     """
-    if source.startswith(("http://", "https://")):
+    if source.lower().startswith(("http://", "https://")):
         data = fetch(source, api_key_env)
     else:
         data = _read(source)
@@ -115,10 +113,10 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
                     raise too_large(len(body))
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
         if isinstance(error, (aiohttp.InvalidURL, ValueError)):
-            raise UsageError(f"{visible(url)} is no address that can be asked.") from None
+            raise UsageError(f"{mask(visible(url))} is no address that can be asked.") from None
         problem = classify_exception(error)
         advice = problem.advice
-        raise HostError(f"{visible(url)}: {problem.detail}", advice=advice) from None
+        raise HostError(f"{mask(visible(url))}: {problem.detail}", advice=advice) from None
     said = classify_reply(response.status, bytes(body[:512]), path=response.url.path)
     if said is not None:
         raise EagletuiError(said.detail, advice=said.advice)
@@ -126,45 +124,13 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
 
 
 def _read(source: str) -> bytes:
-    if source == "-":
-        return _limited(sys.stdin.buffer)
-    try:
-        with Path(source).open("rb") as file:
-            return _unpacked(_limited(file), source)
-    except OSError as error:
-        raise EagletuiError(
-            f"{visible(source)} can't be read: {error.strerror or error}.",
-            advice="Give a file, an http address, or - for standard input.",
-        ) from None
-
-
-def _limited(file: BinaryIO) -> bytes:
-    data = file.read(MAX_FILE + 1)
-    if len(data) > MAX_FILE:
-        raise too_large(len(data))
-    return data
-
-
-_PACKED: tuple[tuple[bytes, Any], ...] = (
-    (b"\x1f\x8b", gzip.open),
-    (b"\xfd7zXZ\x00", lzma.open),
-    (b"BZh", bz2.open),
-)
-
-
-def _unpacked(data: bytes, source: str) -> bytes:
-    for magic, opener in _PACKED:
-        if data.startswith(magic):
-            import io
-
-            try:
-                return _limited(opener(io.BytesIO(data)))
-            except (OSError, EOFError, zlib.error, lzma.LZMAError):
-                raise EagletuiError(
-                    f"{visible(source)} is compressed, and damaged or cut.",
-                    advice="Copy it again.",
-                ) from None
-    return data
+    data = bytearray()
+    with saved(source) as blocks:
+        for block in blocks:
+            data += block
+            if len(data) > MAX_FILE:
+                raise too_large(len(data))
+    return bytes(data)
 
 
 # --- saying what they say ---------------------------------------------------------------------
@@ -291,4 +257,6 @@ def _percent(share: float | None) -> float | None:
 
 
 def _figure(value: float) -> str:
-    return f"{value:.0f}" if value == int(value) else f"{value:.2f}"
+    if not abs(value) < _READABLE:
+        return f"{value:.3g}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}"

@@ -21,7 +21,7 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z0-9][a-z0-9-]*")
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
 _HIT = re.compile(r"(\w[\w ]*?) hit an exception")
 _CHAINED = ("During handling of the above", "The above exception was")
-_REMAINING = re.compile(r"Gracefully exiting\.\.\. Remaining number of requests (\d+)")
+_REMAINING = re.compile(r"Gracefully exiting\.\.\. Remaining number of requests (\d{1,9})")
 _UNREMARKABLE = ("Receive: obj=", "Finish: obj=", "[http_server] Error:", "Ignore import error")
 _DRAFT_CODE = ("speculative", "draft", "eagle_worker")
 _ASKED_TO_STOP = (

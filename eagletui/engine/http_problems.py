@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from typing import NamedTuple
 
 from eagletui.model.events import ScrapeProblem
+from eagletui.model.secrets import mask
 from eagletui.model.text import visible, visible_bytes
 
 
@@ -21,6 +23,10 @@ class Problem(NamedTuple):
 _KINDS: tuple[tuple[str, ScrapeProblem], ...] = (
     ("ConnectionRefused", "refused"),
     ("ChannelOpen", "refused"),
+    ("gaierror", "unreachable"),
+    ("SSL", "unreachable"),
+    ("Certificate", "unreachable"),
+    ("Permission", "unreachable"),
     ("Timeout", "timeout"),
     ("TooLarge", "too large"),
     ("NotMetrics", "not metrics"),
@@ -30,9 +36,16 @@ _KINDS: tuple[tuple[str, ScrapeProblem], ...] = (
     ("ConnectionReset", "closed"),
     ("BrokenPipe", "closed"),
     ("ConnectionLost", "closed"),
+    ("ResponseError", "not metrics"),
+    ("HttpProcessing", "not metrics"),
+    ("InvalidURL", "not metrics"),
     ("ClientConnector", "refused"),
 )
 _SAID: dict[str, tuple[str, str]] = {
+    "unreachable": (
+        "The address cannot be reached.",
+        "Check its name, port and scheme (http or https), as seen from where it is asked.",
+    ),
     "timeout": (
         "The server did not answer in time.",
         "Its HTTP loop may be busy (a scrape costs it 31 ms a rank): scrape less often.",
@@ -58,11 +71,8 @@ def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
         error: what the HTTP client, the connection or a reader raised.
         ready: whether the server was ready before, so that a refusal is no longer loading.
     """
-    kinds = [kind.__name__ for kind in type(error).__mro__]
-    problem: ScrapeProblem = next(
-        (p for name, p in _KINDS if any(name in kind for kind in kinds)), "closed"
-    )
-    words = visible(str(error).split(chr(10), 1)[0])[:300]
+    problem = _problem(error)
+    words = _words(error)
     if problem == "refused":
         if not ready:
             return Problem(
@@ -80,6 +90,28 @@ def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
     return Problem(
         problem, what if problem == "not metrics" or not words else f"{what} ({words})", advice
     )
+
+
+def _problem(error: BaseException) -> ScrapeProblem:
+    cause = getattr(error, "os_error", None)
+    if isinstance(cause, OSError):
+        # One address refused among several that failed counts as all: `[Errno 111] …, [Errno …`.
+        refused = cause.errno == errno.ECONNREFUSED or f"[Errno {errno.ECONNREFUSED}]" in str(cause)
+        found = "refused" if refused else _of_class(cause)
+        return found or "unreachable"
+    return _of_class(error) or "closed"
+
+
+def _of_class(error: BaseException) -> ScrapeProblem | None:
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    return next((p for name, p in _KINDS if any(name in kind for kind in kinds)), None)
+
+
+def _words(error: BaseException) -> str:
+    """The first line of what the library says, without its wrappings."""
+    cause = getattr(error, "os_error", None)
+    text = str(cause if isinstance(cause, OSError) else error).split(chr(10), 1)[0]
+    return mask(visible(text))[:300]
 
 
 def classify_reply(
@@ -103,7 +135,9 @@ def classify_reply(
         )
     if status == 404:
         advice = (
-            _METRICS_OFF if path.startswith("/metrics") else "This release has no such address."
+            _METRICS_OFF
+            if path.rstrip("/").endswith("/metrics")
+            else "This release has no such address."
         )
         return Problem("not found", said, advice)
     if status == 503:

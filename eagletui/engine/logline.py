@@ -17,11 +17,13 @@ _RECORD = re.compile(
 # `Decode batch.` to 0.5.3, `Decode batch,` from 0.5.5, `Decode batch [iter],` with
 # SGLANG_LOG_FORWARD_ITERS=1.
 _BATCH = re.compile(r"(Decode|Prefill) batch(?: \[\d+\])?[.,]? ?(?: ?\[\d+\][.,]? ?)?(?=#|[a-z])")
+# A batch line of all known releases is below 1 kB; what is longer is none.
+_BATCH_LENGTH = 4096
 _PAIR = re.compile(r"\s*([#a-zA-Z][^:,]{0,60}): ([^,]*)")
 _BAR = re.compile(
     r"(?P<text>[^|%\]]*?):?\s*(?P<percent>\d{1,3})%(?: Completed)? ?\|"
-    r"(?:[^|\[\]]{0,200}\|)? ?(?P<done>\d+)/(?P<total>\d+)"
-    r" \[(?P<elapsed>(?:\d+:)?\d+:\d\d)<[^\]]{0,60}\]"
+    r"(?:[^|\[\]]{0,200}\|)? ?(?P<done>\d{1,9})/(?P<total>\d{1,9})"
+    r" \[(?P<elapsed>(?:\d{1,4}:)?\d{1,4}:\d\d)<[^\]]{0,60}\]"
 )
 
 
@@ -78,7 +80,8 @@ def read_batch(text: str) -> tuple[str, dict[str, str]] | None:
     if match is None:
         return None
     return match[1], {
-        pair[1].strip(): pair[2].strip() for pair in _PAIR.finditer(text, match.end())
+        pair[1].strip(): pair[2].strip()
+        for pair in _PAIR.finditer(text, match.end(), _BATCH_LENGTH)
     }
 
 

@@ -24,6 +24,8 @@ MAX_BODY = 32 << 20
 
 _NUMBER = re.compile(rb"[ \t][-+]?(?:[0-9.]|NaN|Inf)")
 _RANK_FIELDS = frozenset(RankCounters.__struct_fields__)
+# No server counts so far: such a value, as infinity and NaN, is none.
+_UNREAL = 1e18
 _WHOLE = frozenset({"num_steps", "num_draft_tokens"})
 # A gauge of these that says 0 says nothing: no step was taken yet, or there is no speculation.
 _ZERO_IS_NOTHING = frozenset({"accept_length", "num_draft_tokens"})
@@ -304,4 +306,4 @@ def _histogram(buckets: _Buckets, values: Sequence[float]) -> Histogram | None:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return value if abs(value) < _UNREAL else None

@@ -25,13 +25,16 @@ from eagletui.model.speculative import accept_rate
 
 # A pending bar is short; anything longer is a line that is still being written.
 MAX_PENDING_BAR = 2048
+# A bar glued to more than this is read when its line ends: looking again at every chunk of a line
+# that never ends would take longer than reading it.
+MAX_HELD = 16 * 1024
 # A decode line this much slower than its predecessors, after the batch was empty, counts idle time.
 IDLE_SHARE = 0.6
 IDLE_GAP = 2.0
 
 _STEPS = re.compile(
-    r"(?:Adaptive spec params updated|Switch adaptive runtime state): steps \d+ -> (\d+)"
-    r"(?:.*?draft_tokens \d+ -> (\d+))?"
+    r"(?:Adaptive spec params updated|Switch adaptive runtime state): steps \d+ -> (\d{1,6})"
+    r"(?:.*?draft_tokens \d+ -> (\d{1,6}))?"
 )
 _VERSION = re.compile(r"(?i)\bsglang(?:[ _-]version|\.__version__)[=: ]+[\"']?v?(\d[\w.]*)")
 # What the launcher writes before anything else (0.5.16 and later).
@@ -134,7 +137,7 @@ class LogReader:
         events: list[Event] = []
         for line in self._splitter.feed(data):
             events += self._line(line)
-        if self._launch.wants_bars and not self._splitter.at_start:
+        if self._launch.wants_bars and 0 < self._splitter.held <= MAX_HELD:
             for line in self._splitter.pending():
                 if len(line.data) <= MAX_PENDING_BAR and line.data[:1] != b"[":
                     text = line.data.decode("utf-8", "replace")

@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple
 Feature = Literal["ladder order", "batch separator", "server_args", "accept rate", "weight bars"]
 
 _VERSION = re.compile(
-    r"v?(\d+(?:\.\d+)*)(?:[.-]?(dev|a|alpha|b|beta|rc|post)[.-]?(\d*))?(?:\+\S*)?", re.IGNORECASE
+    r"v?(\d{1,9}(?:\.\d{1,9}){0,9})(?:[.-]?(dev|a|alpha|b|beta|rc|post)[.-]?(\d{0,9}))?(?:\+\S*)?",
+    re.IGNORECASE,
 )
 _SUFFIX = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "rc": -1, "": 0, "post": 1}
 

@@ -86,6 +86,11 @@ class Splitter:
         """Whether nothing is held back."""
         return not self._held and not self._cut
 
+    @property
+    def held(self) -> int:
+        """How many bytes are held back."""
+        return len(self._held)
+
     def skip(self, newlines: int) -> None:
         """Count lines that were read elsewhere."""
         self._number += newlines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import re
@@ -120,11 +121,15 @@ class GpuReader:
             ["nvidia-smi", "--query-gpu=uuid,index", "--format=csv,noheader,nounits"],
             timeout=timeout,
         )
-        index = {row[0]: int(row[1]) for row in _rows(listed.stdout) if len(row) == 2}
+        index = {
+            row[0]: int(row[1])
+            for row in _rows(listed.stdout)
+            if len(row) == 2 and _is_index(row[1])
+        }
         return tuple(
             GpuProcess(pid=int(row[0]), gpu=index[row[1]], memory=_number(row[2]))
             for row in _rows(done.stdout)
-            if len(row) == 3 and row[0].isdecimal() and row[1] in index
+            if len(row) == 3 and _is_index(row[0]) and row[1] in index
         )
 
 
@@ -156,7 +161,17 @@ def _nvidia_query() -> list[str]:
 
 def _rows(output: bytes) -> list[list[str]]:
     text = output.decode("utf-8", "replace")
-    return [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
+    rows = []
+    for line in text.splitlines():
+        # A line that is no CSV (the tool's own complaints) is one that is not understood.
+        with contextlib.suppress(csv.Error):
+            rows += [[cell.strip() for cell in row] for row in csv.reader([line])]
+    return rows
+
+
+def _is_index(text: str) -> bool:
+    """Whether this is a number of a process or a GPU."""
+    return text.isdecimal() and len(text) < 10
 
 
 def _number(text: str) -> float | None:
@@ -173,7 +188,7 @@ def parse_nvidia(output: bytes) -> tuple[Gpu, ...]:
     gpus = []
     for row in _rows(output):
         values = dict(zip(_COLUMNS.values(), row, strict=False))
-        if len(row) != len(_COLUMNS) or not values["index"].isdecimal():
+        if len(row) != len(_COLUMNS) or not _is_index(values["index"]):
             continue
         numbers: dict[str, Any] = {
             name: _number(text)
@@ -234,11 +249,11 @@ def parse_rocm(output: bytes) -> tuple[Gpu, ...]:
     start = output.find(b"{")
     try:
         cards = json.loads(output[start:]) if start >= 0 else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     gpus = []
     for card, values in cards.items() if isinstance(cards, dict) else ():
-        found = re.fullmatch(r"card(\d+)", card)
+        found = re.fullmatch(r"card(\d{1,9})", card)
         if not found or not isinstance(values, dict):
             continue
         numbers: dict[str, Any] = {

@@ -19,9 +19,13 @@ from eagletui.host.localfollow import follow_local
 from eagletui.host.shellhost import ShellHost
 from eagletui.model.errors import CommandTimeout, HostError
 
-# Where a login shell would start.
-_HOME = os.path.expanduser("~")
 _PROC = Path("/proc/self/fd")
+
+
+def _home() -> str:
+    """Where a login shell would start: at home, or at the root where there is none."""
+    home = os.path.expanduser("~")
+    return home if os.path.isdir(home) else "/"
 
 
 class _Process(asyncio.SubprocessProtocol):
@@ -162,7 +166,7 @@ class LocalHost(ShellHost):
         loop = asyncio.get_running_loop()
         try:
             _, process = await loop.subprocess_exec(
-                _Process, *argv, cwd=_HOME, start_new_session=True
+                _Process, *argv, cwd=_home(), start_new_session=True
             )
         except FileNotFoundError:
             # As a shell would have it, so that callers need not know where they run.

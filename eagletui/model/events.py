@@ -235,6 +235,7 @@ class Diagnosed(_ServerEvent, frozen=True, kw_only=True, tag=True):
 
 ScrapeProblem = Literal[
     "refused",
+    "unreachable",
     "timeout",
     "unauthorised",
     "not found",

@@ -13,7 +13,7 @@ class Window(NamedTuple):
 
     times: Sequence[float]
     values: Sequence[float]
-    joined: bytes
+    joined: Sequence[int]
 
 
 class Series:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
+import os
+import random
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,3 +78,81 @@ def test_a_log_of_something_else() -> None:
     result = run("-", stdin="Сервер запущен\nготово\n".encode())
     assert result.exit_code == 0
     assert "2 lines, none of which SGLang writes" in result.stdout
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_every_damaged_archive_is_called_one(tmp_path: Path, kind: str, damage: str) -> None:
+    data = PACKED[kind](recorded("crash_oom"))
+    half = len(data) // 2
+    broken = data[:half] if damage == "cut" else data[:half] + b"\xff" * 64 + data[half + 64 :]
+    path = tmp_path / f"server.log.{kind}"
+    path.write_bytes(broken)
+    for command in ("log", "metrics"):
+        result = CliRunner().invoke(main, [command, str(path)])
+        assert result.exit_code == 1, result.exception
+        assert isinstance(result.exception, SystemExit)
+        assert "is a damaged archive" in result.stderr
+        assert "Copy it again" in result.stderr
+
+
+def test_a_pipe_is_read_from_its_first_byte(tmp_path: Path) -> None:
+    for data in (recorded("crash_oom"), gzip.compress(recorded("crash_oom"))):
+        pipe = tmp_path / f"pipe{len(data)}"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writer.start()
+        found = json.loads(run(str(pipe), "--json").stdout)
+        writer.join()
+        assert found == json.loads(run("-", "--json", stdin=recorded("crash_oom")).stdout)
+
+
+def test_standard_input_may_be_packed() -> None:
+    packed = run("-", "--json", stdin=gzip.compress(recorded("crash_oom"))).stdout
+    assert json.loads(packed) == json.loads(run("-", "--json", stdin=recorded("crash_oom")).stdout)
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-8-sig"])
+def test_other_encodings_say_the_same(coding: str) -> None:
+    text = recorded("crash_oom")
+    again = text.decode("utf-8", "replace").encode(coding)
+    assert json.loads(run("-", "--json", stdin=again).stdout) == json.loads(
+        run("-", "--json", stdin=text).stdout
+    )
+
+
+def test_a_hole_before_the_log_is_no_binary_file() -> None:
+    text = recorded("crash_oom")
+    found = run("-", "--json", stdin=bytes(200_000) + text)
+    assert json.loads(found.stdout) == json.loads(run("-", "--json", stdin=text).stdout)
+    assert "is a binary file" in run("-", stdin=bytes(200_000)).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (random.Random(1).randbytes(100_000), "is a binary file"),
+        (b"\x28\xb5\x2f\xfd" + bytes(100), "zstd -dc"),
+        (b"PK\x03\x04" + bytes(100), "unzip -p"),
+    ],
+    ids=["noise", "zstd", "zip"],
+)
+def test_what_is_not_read_is_named(content: bytes, words: str) -> None:
+    result = run("-", stdin=content)
+    assert result.exit_code == 1
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "gbk", "utf-16"])
+def test_another_language_is_text(coding: str) -> None:
+    text = "服务器启动失败：没有这样的文件\n错误：内存不足\n" * 100
+    result = run("-", stdin=text.encode(coding))
+    assert result.exit_code == 0
+    assert "none of which SGLang writes" in result.stdout

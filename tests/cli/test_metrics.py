@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,7 +125,7 @@ def test_other_engines_are_named() -> None:
 def test_no_file() -> None:
     result = run("/nonexistent/page")
     assert result.exit_code == 1
-    assert "can't be read" in result.stderr
+    assert "cannot be read" in result.stderr
 
 
 @contextmanager
@@ -184,3 +185,28 @@ def test_a_page_that_is_too_large_is_not_read_to_its_end(monkeypatch: pytest.Mon
         result = run(url)
     assert result.exit_code == 1
     assert "more than the" in result.stderr
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e308", "-1e308"])
+def test_values_that_nothing_measures_are_none(value: str) -> None:
+    page = re.sub(
+        rb"(?m) [-+.e0-9]+$", b" " + value.encode(), unpacked("eagle3_load03_metrics.txt")
+    )
+    found = read("-", stdin=page)
+    assert {found[name] for name in CONTRACT - {"engine", "rates", "ttft_ms", "itl_ms"}} == {None}
+    assert set(found["ttft_ms"].values()) == {None}
+    assert run("-", stdin=page).exit_code == 0
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    for url in ("http://user:sesame@127.0.0.1:9/metrics", "HTTP://user:sesame@[::1/"):
+        result = run(url)
+        assert result.exit_code in (2, 3)
+        assert "user:" in result.stderr
+        assert "sesame" not in result.stderr
+
+
+def test_an_unknown_name_is_not_called_loading() -> None:
+    result = run("http://no-such-name.invalid:1/metrics")
+    assert result.exit_code == 3
+    assert "cannot be reached" in result.stderr

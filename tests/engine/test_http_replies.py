@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 
 import pytest
 from hypothesis import given
@@ -210,3 +212,35 @@ def test_exceptions(kind: str, problem: str) -> None:
 
 def test_refused_after_ready_is_a_failure() -> None:
     assert not classify_exception(ConnectionRefusedError(), ready=True).loading
+
+
+@pytest.mark.parametrize(
+    ("cause", "problem"),
+    [
+        (ConnectionRefusedError(111, "Connect call failed"), "refused"),
+        (OSError("Multiple exceptions: [Errno 111] Connect call failed, [Errno 99] no"), "refused"),
+        (socket.gaierror(-2, "Name or service not known"), "unreachable"),
+        (ssl.SSLError("WRONG_VERSION_NUMBER"), "unreachable"),
+        (OSError(113, "No route to host"), "unreachable"),
+        (PermissionError(13, "the SSH server forwards no connections"), "unreachable"),
+        (ConnectionResetError(104, "lost"), "closed"),
+    ],
+)
+def test_only_a_refusal_is_called_one(cause: OSError, problem: str) -> None:
+    class ClientConnectorError(OSError):
+        os_error = cause
+
+    found = classify_exception(ClientConnectorError())
+    assert found.problem == problem
+    assert found.loading is (problem == "refused")
+    assert found.advice
+
+
+def test_what_a_library_says_is_masked_and_one_line() -> None:
+    class ClientOSError(OSError):
+        pass
+
+    found = classify_exception(ClientOSError("http://user:sesame@host/ \x1b[31m\nmore"))
+    assert "sesame" not in found.detail
+    assert "\x1b" not in found.detail
+    assert "more" not in found.detail

@@ -142,3 +142,10 @@ def test_any_text(text: str) -> None:
     read_batch("Decode batch, " + text)
     list(read_bars(text))
     list(read_bars("10%|" + text + "| 1/4 [00:00<00:01]"))
+
+
+@pytest.mark.parametrize("digits", [10, 5000])
+def test_numbers_without_end_are_no_bar(digits: int) -> None:
+    nines = "9" * digits
+    for text in (f"x: 50%|█| 1/{nines} [00:01<00:01]", f"x: 50%|█| 1/2 [{nines}:01<00:01]"):
+        assert list(read_bars(text)) == []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from eagletui.engine.reader import LogReader
+from eagletui.engine.splitter import Line, Splitter
 from eagletui.model import events as ev
 from tests.engine.logs import NAMES, folded, read, recorded
 
@@ -237,3 +239,35 @@ def test_the_least_memory_fraction_is_named() -> None:
 def test_chunks_do_not_matter(name: str, size: int) -> None:
     data = recorded(name)[:60_000]
     assert read(data, size=size) == read(data)
+
+
+def test_a_line_without_end_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    def pending(self: Splitter) -> Iterator[Line]:
+        nonlocal looked
+        looked += self.held
+        return iter(())
+
+    monkeypatch.setattr(Splitter, "pending", pending)
+    reader = LogReader("x")
+    for _ in range(200):
+        reader.feed(b"x" * 4096, at=1.0)
+    assert 0 < looked < 64 * 1024
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Adaptive spec params updated: steps 1 -> {}",
+        "Gracefully exiting... Remaining number of requests {}. Remaining requests",
+        "sglang version: {}",
+        "sglang version: 0.{}",
+        "Decode batch, #running-req: {}, accept len: {}",
+        "Loading safetensors checkpoint shards: 50% Completed | 1/{} [00:01<00:01]",
+        "server_args=ServerArgs(port={}, speculative_num_steps={})",
+    ],
+)
+def test_numbers_without_end_are_read_over(line: str) -> None:
+    text = f"[2026-01-20 02:40:29] {line.replace('{}', '9' * 5000)}\n"
+    LogReader("x").feed(text.encode(), at=1.0)

@@ -9,15 +9,16 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eagletui.host import logs
-from eagletui.host.base import FileChunk, FilePosition
+from eagletui.host.base import Completed, FileChunk, FilePosition
 from eagletui.host.facts import _clock, read_facts
 from eagletui.host.gpus import Blocks, GpuProcess, GpuReader, GpusUnknown, parse_nvidia, parse_rocm
 from eagletui.host.local import LocalHost
@@ -348,3 +349,25 @@ def test_clocks() -> None:
     assert _clock("1764430000.500000000 +0200") == (1764430000.5, 7200.0)
     assert _clock("1764430000.N -0330") == (1764430000.0, -12600.0)
     assert _clock("nonsense") == (None, 0.0)
+
+
+@pytest.mark.parametrize("number", ["[N/A]", "9" * 5000, "", "-1"])
+async def test_a_tool_that_talks_nonsense_names_no_process(number: str) -> None:
+    class Talking(LocalHost):
+        async def run(self, argv: Sequence[str], **_: Any) -> Completed:
+            cells = ["GPU-1", number] if "uuid,index" in argv[1] else [number, "GPU-1", "5"]
+            return Completed(status=0, stdout=", ".join(cells).encode(), stderr=b"")
+
+    assert await GpuReader(Talking()).processes() == ()
+
+
+def test_a_cell_without_end_is_no_gpu() -> None:
+    assert parse_nvidia(b'"' + b"x" * 200_000 + b"\n" + H200) == parse_nvidia(H200)
+    assert parse_rocm(b'{"card0":' * 100_000) == ()
+
+
+async def test_a_home_that_is_not_there_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/nonexistent/home")
+    done = await LocalHost().run(["pwd"])
+    assert (done.stdout, done.status) == (b"/\n", 0)
+    assert (await LocalHost().run(["no-such-command"])).status == 127

@@ -23,14 +23,13 @@ from eagletui.tui.widgets.charts import (
     lines_of,
     markers_of,
     note_of,
-    now_text,
     specs,
     title_of,
 )
 from eagletui.tui.widgets.gpus import Gpus
 from eagletui.tui.widgets.ladder import Ladder
 from eagletui.tui.widgets.log_holder import LogHolder
-from eagletui.tui.widgets.numbers import Numbers, is_stale
+from eagletui.tui.widgets.numbers import Numbers
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
 
 # Digit → id of the panel it focuses.
@@ -45,12 +44,11 @@ PANELS = {
 CHARTS = (1, 2, 3)
 
 
-def border_title(number: int, spec: ChartSpec, view: View, server: ServerState, width: int) -> str:
-    """Digit, title and newest value; the short title where the long one would be cut."""
-    value = now_text(spec, server) + (" old" if is_stale(view, server) else "")
+def border_title(number: int, spec: ChartSpec, server: ServerState, width: int) -> str:
+    """Digit and title, short where the long one would be cut; the chart itself says the value."""
     title = title_of(spec, server)
-    title = title if len(title) + len(value) + 9 <= width else spec.short
-    return f"{SUPERSCRIPTS[number]} {title}  {value}"
+    title = title if len(title) + 9 <= width else spec.short
+    return f"{SUPERSCRIPTS[number]} {title}"
 
 
 class MainScreen(EagleScreen):
@@ -111,7 +109,7 @@ class MainScreen(EagleScreen):
             return
         for number, spec in enumerate(specs(server), 1):
             chart = self._chart(number)
-            title = border_title(number, spec, view, server, chart.size.width)
+            title = border_title(number, spec, server, chart.size.width)
             if chart.border_title != title:
                 chart.border_title = title
         if not self._clock.due(view, self.eagle.monotonic()):

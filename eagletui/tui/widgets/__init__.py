@@ -1,1 +1,1 @@
-"""Widgets: pure views, drawn from a `View` and nothing else."""
+"""Widgets: they draw what they are given and know no host."""

@@ -1,104 +1,143 @@
-"""A live chart: built when its data or size changes, painted from cached rows."""
+"""A live chart of a few lines over one span of time."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from eagletui.model.history import Marker
+from eagletui.model.history import FRESH_SECONDS, Marker
 from eagletui.model.series import Window
-from eagletui.tui.widgets.buckets import (
-    bucket,
-    nice_top,
-    stacked,
-    steps,
-    tick_text,
-    ticks,
-    time_labels,
-)
-from eagletui.tui.widgets.plot import Curve, Plotter, Row, library
+from eagletui.tui.widgets import chart_points as points
+from eagletui.tui.widgets import chart_scale as scale
+from eagletui.tui.widgets.chart_frame import Frame, Glyphs, Mark, frame_rows
+from eagletui.tui.widgets.chart_headline import Headline, Reading, headline
+from eagletui.tui.widgets.plot import Canvas, PlotUnavailable, Row, Stroke
 
-SMALLEST = (12, 4)
-SPARKS = " ▁▂▃▄▅▆▇█"
-MARK = {
-    "restart": "↻", "ready": "✔", "alert": "▲", "lost": "✖", "back": "●", "gone": "✖",
-}  # fmt: skip
-MARK_LINE = "┊"
-LEGEND_GLYPH = {1: "━", 2: "╍", 3: "┅"}
+__all__ = ["Chart", "Line", "LineRole", "Marker"]
+
+LineRole = Literal["main", "second", "third", "step", "stack"]
 
 
 class Line(NamedTuple):
     """One line of a chart.
 
     Attributes:
-        name: for the legend.
-        window: the samples.
-        role: `main`, `second` and `third` are lines of their own; `step` keeps its value until the
-            next sample; `stack` lies on the stacked lines before it.
-        unit: for the legend.
+        name: its word in the legend.
+        window: its samples.
+        role: `main`, `second` and `third` are plain lines; `step` keeps a value until the next;
+            `stack` lines are put on top of one another in the order given.
+        unit: where it differs from the chart's.
     """
 
     name: str
     window: Window
-    role: Literal["main", "second", "third", "step", "stack"] = "main"
+    role: LineRole
     unit: str = ""
 
 
-class _Wish(NamedTuple):
+class _Look(NamedTuple):
+    colour: int
+    plain: str
+    """The marker where colours cannot tell lines apart."""
+    ascii: str
+
+
+# Cell roles, numbered as the rows carry them.
+AXIS, TICK, MARKER, VALUE, STALE, FIRST, SECOND, THIRD, STEP = range(1, 10)
+COMPONENTS: dict[int, str] = {
+    AXIS: "chart--axis",
+    TICK: "chart--tick",
+    MARKER: "chart--marker",
+    VALUE: "chart--value",
+    STALE: "chart--stale",
+    FIRST: "chart--series-1",
+    SECOND: "chart--series-2",
+    THIRD: "chart--series-3",
+    STEP: "chart--step",
+}
+LOOKS: dict[str, _Look] = {
+    "main": _Look(FIRST, "braille", "*"),
+    "second": _Look(SECOND, "+", "+"),
+    "third": _Look(THIRD, "o", "o"),
+    "step": _Look(STEP, "=", "="),
+}
+STACK_LOOKS = (LOOKS["main"], LOOKS["second"], LOOKS["third"])
+
+# What a marker on the axis looks like: glyph, glyph in ASCII, first letter.
+MARKS: dict[str, tuple[str, str, str]] = {
+    "restart": ("▲", "^", "R"),
+    "ready": ("●", "o", "r"),
+    "alert": ("▲", "!", "A"),
+    "lost": ("✖", "x", "L"),
+    "back": ("●", "o", "b"),
+    "gone": ("✖", "x", "G"),
+}
+
+HEADLINE_HEIGHT = 8
+SMALLEST = (12, 4)
+
+
+class _Shown(NamedTuple):
     lines: tuple[Line, ...]
     begin: float
     end: float
     markers: tuple[Marker, ...]
     now: float | None
     note: str
-    floor: float
+    floor: float | None
 
 
-class Chart(Widget):
-    """Draws a few lines over time.
+class Chart(Widget, can_focus=True):
+    """Draws what `show` gives it; builds only when that, its size or the marker changes.
 
     Args:
-        title: what is drawn, for the border.
-        unit: of the values.
-        marker: `braille`, `hd` (half blocks) or `ascii`.
+        title: shown in the border, as it is.
+        unit: of the values: `ms`, `tok/s`, `%` (0 to 100), `share` (0 to 1) or any word.
+        marker: `braille`, `hd` or `ascii`.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "chart--axis",
-        "chart--tick",
-        "chart--series-1",
-        "chart--series-2",
-        "chart--series-3",
-        "chart--marker",
-        "chart--note",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS.values())
     DEFAULT_CSS = """
     Chart {
-        & > .chart--axis { color: $foreground 30%; }
-        & > .chart--tick { color: $foreground 70%; }
-        & > .chart--series-1 { color: $accent; }
-        & > .chart--series-2 { color: $secondary; }
-        & > .chart--series-3 { color: $warning; }
-        & > .chart--marker { color: $error; text-style: bold; }
-        & > .chart--note { color: $foreground 70%; }
+        height: 1fr;
+        width: 1fr;
+        border: round $foreground 40%;
+        border-title-style: bold;
+        &:focus { border: round $accent; }
+        .chart--axis { color: $foreground 45%; }
+        .chart--tick { color: $foreground 70%; }
+        .chart--series-1 { color: $accent; }
+        .chart--series-2 { color: $primary; }
+        .chart--series-3 { color: $warning; }
+        .chart--step { color: $success; }
+        .chart--marker { color: $error; }
+        .chart--value { text-style: bold; }
+        .chart--stale { text-style: dim; }
     }
     """
+
+    marker = reactive("braille", init=False)
 
     def __init__(
         self, title: str, unit: str = "", *, id: str | None = None, marker: str = "braille"
     ) -> None:
         super().__init__(id=id)
-        self.border_title = title
+        self.border_title = Content(title)
         self.unit = unit
-        self.marker = marker
+        self.set_reactive(Chart.marker, marker)
         self.builds = 0
-        self._wish: _Wish | None = None
-        self._plotter: Plotter | None = None
+        self._shown: _Shown | None = None
         self._rows: list[Row] = []
+        self._canvas: Canvas | None = None
+        self._plot_works = True
 
     def show(
         self,
@@ -109,164 +148,238 @@ class Chart(Widget):
         markers: Sequence[Marker] = (),
         now: float | None = None,
         note: str = "",
-        floor: float = 0.0,
+        floor: float | None = 0.0,
     ) -> None:
         """Draw these lines from `begin` to `end`.
 
         Args:
-            markers: moments that get a vertical line.
-            now: the present, where `end` may be the past.
-            note: said in place of an empty chart, and under one that is not.
-            floor: the upper end of the axis is never lower than this.
+            lines: later ones are drawn below earlier ones, in order of importance.
+            begin: left edge, seconds since the epoch.
+            end: right edge.
+            markers: moments drawn as vertical lines; those outside are left out.
+            now: the present. At the right edge, labels are relative to it and a value older than
+                a few samples is called stale; with an earlier right edge (scrubbing) labels show
+                the clock. None: the right edge is the present.
+            note: where the value comes from, shown beside it.
+            floor: lower end of the value axis; None fits it to the data.
         """
-        self._wish = _Wish(tuple(lines), begin, end, tuple(markers), now, note, floor)
+        begin, end = scale.sane_span(begin, end)
+        shown = _Shown(tuple(lines), begin, end, tuple(markers), now, note, floor)
+        if shown == self._shown:
+            return
+        self._shown = shown
         self._build()
-        self.refresh()
 
     def on_resize(self) -> None:
         """Build for the new size."""
         self._build()
-        self.refresh()
 
-    # --- building ----------------------------------------------------------------------------
+    def watch_marker(self) -> None:
+        """Another marker is another picture."""
+        self._build()
+
+    # --- building --------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        width, height = self.content_size
-        wish = self._wish
-        if wish is None or width < 1 or height < 1:
+        shown, (width, height) = self._shown, self.content_size
+        if shown is None or width <= 0 or height <= 0:
             self._rows = []
+            self.refresh()
             return
         self.builds += 1
-        if not any(len(line.window.times) for line in wish.lines):
-            self._rows = _centred(wish.note, width, height)
-        elif width < SMALLEST[0] or height < SMALLEST[1] or library() is None:
-            self._rows = _sparklines(wish, width, height)
+        lines = tuple(line._replace(window=points.finite(line.window)) for line in shown.lines)
+        shown = shown._replace(lines=lines)
+        head = self._headline(shown)
+        large = width >= SMALLEST[0] and height >= SMALLEST[1]
+        rows: list[Row] | None = None
+        if large and self._open():
+            with_head = height >= HEADLINE_HEIGHT
+            above = [head.row(width)] if with_head else []
+            rows = [*above, *self._picture(shown, width, height - len(above))]
+            self.border_subtitle = Content(head.note if with_head else head.short)
         else:
-            self._rows = self._drawn(wish, width, height)
+            rows = self._compact(shown, head, width, height)
+            self.border_subtitle = Content(head.note)
+        self._rows = rows
+        self.refresh()
 
-    def _drawn(self, wish: _Wish, width: int, height: int) -> list[Row]:
-        legend = _legend(wish.lines, width) if height >= SMALLEST[1] + 2 else None
-        rows = height - (legend is not None)
-        curves, top, upper = _curves(wish, width)
-        if self._plotter is None:
-            self._plotter = Plotter()
-        labels = time_labels(wish.begin, wish.end, wish.now, 3 if width < 60 else 5)
-        built = self._plotter.build(
-            curves,
-            size=(width, rows),
-            x=(wish.begin, wish.end),
-            top=top,
-            x_ticks=labels,
-            y_ticks=[(value, tick_text(value)) for value in ticks(upper, rows - 2)],
-            marker=self.marker,
+    def _open(self) -> bool:
+        if self._canvas is None and self._plot_works:
+            try:
+                self._canvas = Canvas()
+            except PlotUnavailable as error:
+                self._plot_works = False
+                self.log.warning(f"no plotext, so no charts: {error}")
+        return self._canvas is not None
+
+    @property
+    def _plain(self) -> bool:
+        return self.app.no_color
+
+    def _look(self, line: Line, layer: int) -> _Look:
+        if line.role == "stack":
+            return STACK_LOOKS[min(layer, len(STACK_LOOKS) - 1)]
+        return LOOKS[line.role]
+
+    def _mark(self, look: _Look) -> str:
+        if self.marker == "ascii":
+            return look.ascii
+        return look.plain if self._plain and look.plain != "braille" else self.marker
+
+    def _headline(self, shown: _Shown) -> Headline:
+        readings: list[Reading] = []
+        layer = 0
+        now = shown.end if shown.now is None else shown.now
+        live = now - shown.end < 1.0
+        for line in shown.lines:
+            look = self._look(line, layer)
+            layer += line.role == "stack"
+            mark = self._mark(look)
+            glyph = ("-" if self.marker == "ascii" else "━") if len(mark) > 1 else mark
+            last = _last(line.window, shown.end)
+            readings.append(
+                Reading(
+                    name=line.name,
+                    text=self._text(line, last),
+                    glyph=glyph,
+                    role=look.colour,
+                    stale=bool(last and live and now - last[0] > _patience(line.window)),
+                    named=line.role == "stack",
+                )
+            )
+        return headline(readings, shown.note, value_role=VALUE, dim_role=STALE)
+
+    def _text(self, line: Line, last: tuple[float, float] | None) -> str:
+        if last and line.role == "step" and not line.unit:
+            return f"{last[1]:g}"
+        # A measure (ms, per cent) is shared by every line; a word (tokens/step) is the main line's.
+        shared = line.role in ("main", "stack") or self.unit in scale.VALUE_FORMATS
+        return scale.format_value(
+            last[1] if last else None, line.unit or (self.unit if shared else "")
         )
-        marked = _mark(built, wish)
-        return [legend, *marked] if legend is not None else marked
 
-    # --- painting ----------------------------------------------------------------------------
+    def _compact(self, shown: _Shown, head: Headline, width: int, height: int) -> list[Row]:
+        window = shown.lines[0].window if shown.lines else Window((), (), ())
+        ascii_only = self.marker == "ascii"
+
+        def spark(room: int) -> str:
+            return points.sparkline(window, shown.begin, shown.end, room, ascii_only=ascii_only)
+
+        if height == 1:
+            value = head.value[:width]
+            room = width - len(value) - 1
+            row: Row = [(value, head.value_role)]
+            if room > 0:
+                row += [(" ", 0), (spark(room), FIRST)]
+            return [row]
+        blanks: list[Row] = [[] for _ in range(height - 2)]
+        return [head.row(width), [(spark(width), FIRST)], *blanks]
+
+    def _picture(self, shown: _Shown, width: int, height: int) -> list[Row]:
+        axis_rows = height - 2
+        gathered, begin, end, axis, gutter = self._gather(shown, width, axis_rows)
+        inner = width - gutter - 1
+        strokes = self._strokes(shown.lines, gathered, axis, inner, axis_rows)
+        assert self._canvas is not None
+        now = shown.end if shown.now is None else shown.now
+        live = now - shown.end < 1.0
+        frame = Frame(
+            axis=axis,
+            begin=begin,
+            end=end,
+            gutter=gutter,
+            ticks=scale.time_ticks(begin, end, inner // 12, now=shown.end if live else None),
+            marks=[
+                Mark(marker.at, *_glyph(marker.kind, self.marker == "ascii"))
+                for marker in shown.markers
+                if begin <= marker.at <= end
+            ],
+            glyphs=Glyphs.ASCII if self.marker == "ascii" else Glyphs.LINES,
+        )
+        canvas = self._canvas.draw(inner, axis_rows, strokes)
+        return frame_rows(canvas, frame, width, axis=AXIS, tick=TICK, marker=MARKER)
+
+    def _gather(
+        self, shown: _Shown, width: int, rows: int
+    ) -> tuple[list[list[points.Column]], float, float, scale.Axis, int]:
+        """Columns of every line, the exact span drawn, the axis and the width of its labels."""
+        gutter = 5
+        for _ in range(2):
+            inner = max(1, width - gutter - 1)
+            # Whole columns of time, so that a sample stays in its column while time moves on.
+            step = (shown.end - shown.begin) / inner
+            end = -(-shown.end // step) * step
+            begin = end - inner * step
+            gathered = [points.columns(line.window, begin, end, inner) for line in shown.lines]
+            layers = [i for i, line in enumerate(shown.lines) if line.role == "stack"]
+            for i, layer in zip(layers, points.stacked([gathered[i] for i in layers]), strict=True):
+                gathered[i] = layer
+            lows = [column.low for line in gathered for column in line]
+            highs = [column.high for line in gathered for column in line]
+            axis = scale.value_axis(
+                min(lows, default=0.0), max(highs, default=0.0), rows, self.unit, shown.floor
+            )
+            needed = min(width // 3, max(map(len, axis.labels), default=1))
+            if needed == gutter:
+                break
+            gutter = needed
+        return gathered, begin, end, axis, gutter
+
+    def _strokes(
+        self,
+        lines: Sequence[Line],
+        gathered: Sequence[Sequence[points.Column]],
+        axis: scale.Axis,
+        width: int,
+        rows: int,
+    ) -> list[Stroke]:
+        strokes: list[Stroke] = []
+        layer = 0
+        across, up = max(1, 2 * width - 1), max(1, 4 * rows - 1)
+        for line, columns in zip(lines, gathered, strict=True):
+            look = self._look(line, layer)
+            layer += line.role == "stack"
+            grid = points.dots(columns, axis.low, axis.high, 4 * rows, steps=line.role == "step")
+            strokes.append(
+                Stroke(
+                    [x / across for x in grid.x],
+                    [y / up for y in grid.y],
+                    grid.joined,
+                    self._mark(look),
+                    look.colour,
+                )
+            )
+        return strokes[::-1]
+
+    # --- drawing ---------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        """One cached row, coloured by today's theme."""
+        """One cached row in the styles of the present theme."""
         width = self.content_size.width
         base = self.rich_style
         if y >= len(self._rows):
             return Strip.blank(width, base)
-        segments = [
-            Segment(
-                text,
-                base + self.get_component_rich_style(f"chart--{role}", partial=True)
-                if role
-                else base,
-            )
-            for text, role in self._rows[y]
-        ]
-        return Strip(segments).adjust_cell_length(width, base)
+        return Strip(
+            [Segment(text, self._style(role, base)) for text, role in self._rows[y]]
+        ).adjust_cell_length(width, base)
+
+    def _style(self, role: int, base: Style) -> Style:
+        name = COMPONENTS.get(role)
+        return base + self.get_component_rich_style(name, partial=True) if name else base
 
 
-def _curves(wish: _Wish, width: int) -> tuple[list[Curve], float, float]:
-    stack = iter(stacked([line.window for line in wish.lines if line.role == "stack"]))
-    drawn = [(line, next(stack) if line.role == "stack" else line.window) for line in wish.lines]
-    highest = max((max(window.values, default=0.0) for _, window in drawn), default=0.0)
-    top = nice_top(highest, wish.floor)
-    curves = []
-    for number, (line, window) in enumerate(drawn, 1):
-        if line.role == "step":
-            points = steps(window, wish.begin, wish.end, top)
-        else:
-            points = bucket(window, wish.begin, wish.end, width, top)
-        curves.append(Curve(points, min(3, number), line.role == "step"))
-    # The lowest of a stack is drawn last, so that it is never hidden by what lies on it.
-    return curves[::-1], top, top
+def _glyph(kind: str, ascii_only: bool) -> tuple[str, str]:
+    glyph, plain, letter = MARKS.get(kind, ("▲", "^", kind[:1] or "?"))
+    return (plain if ascii_only else glyph), letter
 
 
-def _legend(lines: Sequence[Line], width: int) -> Row | None:
-    if len(lines) < 2:
-        return None
-    row: Row = []
-    used = 0
-    for number, line in enumerate(lines, 1):
-        values = line.window.values
-        value = f" {tick_text(round(values[-1], 2))}" if len(values) else ""
-        unit = f" {line.unit}" if line.unit and value else ""
-        series = min(3, number)
-        text = f"{LEGEND_GLYPH[series]} {line.name}{value}{unit}  "
-        if used + len(text) > width:
-            break
-        used += len(text)
-        row.append((text, f"series-{series}"))
-    return row
+def _last(window: Window, end: float) -> tuple[float, float] | None:
+    index = bisect_right(window.times, end) - 1
+    return (window.times[index], window.values[index]) if index >= 0 else None
 
 
-def _mark(rows: list[Row], wish: _Wish) -> list[Row]:
-    inside = [marker for marker in wish.markers if wish.begin <= marker.at <= wish.end]
-    if not inside or not rows:
-        return rows
-    bottom = "".join(text for text, _ in rows[-2]).rstrip()
-    left, right = bottom.find("└"), len(bottom)
-    if left < 0 or right <= left + 1:
-        return rows
-    columns = {}
-    for marker in inside:
-        share = (marker.at - wish.begin) / (wish.end - wish.begin)
-        columns[left + 1 + round(share * (right - left - 2))] = MARK.get(marker.kind, "▲")
-    return [_over(row, columns, glyphs=number == 0) for number, row in enumerate(rows[:-2])] + rows[
-        -2:
-    ]
-
-
-def _over(row: Row, columns: dict[int, str], *, glyphs: bool) -> Row:
-    """The row with marks put over its blank cells (and over the frame, for the glyphs)."""
-    cells = [(character, role) for text, role in row for character in text]
-    for column, glyph in columns.items():
-        if column < len(cells) and (glyphs or cells[column][0] in " \u2800"):
-            cells[column] = (glyph if glyphs else MARK_LINE, "marker")
-    merged: Row = []
-    for character, role in cells:
-        if merged and merged[-1][1] == role:
-            merged[-1] = (merged[-1][0] + character, role)
-        else:
-            merged.append((character, role))
-    return merged
-
-
-def _centred(note: str, width: int, height: int) -> list[Row]:
-    text = note[:width] or "no data yet"[:width]
-    blank: list[Row] = [[] for _ in range((height - 1) // 2)]
-    return [*blank, [(text.center(width), "note")]]
-
-
-def _sparklines(wish: _Wish, width: int, height: int) -> list[Row]:
-    rows: list[Row] = []
-    for number, line in enumerate(wish.lines[:height], 1):
-        values = line.window.values
-        if not len(values):
-            continue
-        value = tick_text(round(values[-1], 2))
-        room = width - len(value) - 1
-        points = bucket(line.window, wish.begin, wish.end, max(1, room), float("inf")).ys
-        top = max(points, default=0.0) or 1.0
-        sparks = (
-            "".join(SPARKS[min(8, int(y / top * 8))] for y in points[-room:]) if room > 0 else ""
-        )
-        rows.append([(f"{value[:width]} ", "tick"), (sparks, f"series-{min(3, number)}")])
-    return rows
+def _patience(window: Window) -> float:
+    """Seconds after which a silent line is stale: three of its own intervals, 5 s at least."""
+    times = window.times[-9:]
+    usual = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 0.0
+    return max(FRESH_SECONDS, 3 * usual)

@@ -8,7 +8,6 @@ from eagletui.model.history import Marker, ServerHistory
 from eagletui.model.readings import StepSource
 from eagletui.model.series import Window
 from eagletui.model.state import ServerState
-from eagletui.tui import words
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Line
 
@@ -113,21 +112,6 @@ def note_of(spec: ChartSpec, server: ServerState) -> str:
     if spec.key == "accept" and server.metrics.rates is not None and server.metrics.rates.stale:
         return "idle: nothing new is accepted"
     return ""
-
-
-def now_text(spec: ChartSpec, server: ServerState) -> str:
-    """The newest value, for the title: read before anything else."""
-    rates, decode = server.metrics.rates, server.decode
-    if spec.key == "accept":
-        if rates is not None:
-            # A gauge of an idle server is a leftover, not a value of now.
-            return words.number(None if rates.stale else rates.accept_length, 2)
-        return words.number(decode.accept_length if decode else None, 2)
-    if spec.key == "speed":
-        return words.rate(rates.tok_s if rates else decode.gen_throughput if decode else None)
-    if spec is VERIFY:
-        return words.milliseconds(rates.verify_ms if rates else None)
-    return words.milliseconds(rates.step_ms if rates else decode.step_ms if decode else None)
 
 
 class ChartClock:

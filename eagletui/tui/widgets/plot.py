@@ -1,118 +1,110 @@
-"""The one place that knows plotext: figures in, rows of text with roles out.
+"""The only place that knows plotext: strokes of safe points in, rows of coloured text out.
 
-plotext colours with palette numbers; here each number stands for a role that a theme colours later,
-so a change of theme builds nothing again. It must never see a value that is not finite or far
-outside the axis: it aborts the process or hangs (measured with 6.1).
+plotext 6 aborts the process on NaN and eats memory on points far outside its limits, so this door
+lets nothing but coordinates from 0 to 1 through.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
-from eagletui.tui.widgets.buckets import Points
+Row = list[tuple[str, int]]
+"""Pieces of one line of cells: text and the role it is drawn in (0: none)."""
 
-ROLES: dict[int, str] = {17: "axis", 18: "tick", 21: "series-1", 22: "series-2", 23: "series-3"}
-MARKERS = {"braille": "braille", "hd": "hd", "ascii": "*"}
-STEP_MARKER = {"braille": "─", "hd": "─", "ascii": "-"}
-_SGR = re.compile(r"\x1b\[([0-9;]*)m")
-_COLOUR = "38;5;"
-
-
-class Curve(NamedTuple):
-    """One line to draw. `series` is 1, 2 or 3; `step` a line of plain characters."""
-
-    points: Points
-    series: int
-    step: bool = False
+_SGR = re.compile(r"(\x1b\[[0-9;]*m)")
+_COLOUR = "\x1b[38;5;"
+_FIRST_PALETTE = 21
 
 
-Row = list[tuple[str, str]]
-"""(text, role) pieces of one line; role "" is plain."""
+class PlotUnavailable(Exception):
+    """plotext cannot be used here: no wheel for this platform, or a broken build."""
 
 
-@cache
-def library() -> Any | None:
-    """plotext, loaded once and set up; None where it can't be loaded (no wheel, no compiler)."""
-    try:
-        import plotext
-    except Exception:  # a native library that fails to load raises many things
-        return None
-    plotext.terminal.limit(False, False)
-    return plotext
+class Stroke(NamedTuple):
+    """A line over the canvas; `joined[i]` says that point i continues point i−1.
+
+    `x` and `y` run from 0 (left, bottom) to 1. `role` is any small positive number: it comes back
+    with the cells this stroke paints. `marker` is `braille`, `hd` or one character.
+    """
+
+    x: Sequence[float]
+    y: Sequence[float]
+    joined: Sequence[bool]
+    marker: str
+    role: int
 
 
-class Plotter:
-    """Builds one figure again and again; not shared between widgets."""
+def _safe(stroke: Stroke) -> Stroke:
+    xs: list[float] = []
+    ys: list[float] = []
+    joined: list[bool] = []
+    whole = True
+    for x, y, continues in zip(stroke.x, stroke.y, stroke.joined, strict=True):
+        if not (0.0 <= x <= 1.0 and 0.0 <= y <= 1.0):
+            whole = False
+            continue
+        xs.append(float(x))
+        ys.append(float(y))
+        joined.append(continues and whole)
+        whole = True
+    return stroke._replace(x=xs, y=ys, joined=joined)
+
+
+class Canvas:
+    """A bare plotext figure: no axes, no ticks, no legend. One for each widget.
+
+    Raises:
+        PlotUnavailable: plotext cannot be imported.
+    """
 
     def __init__(self) -> None:
-        plotext = library()
-        assert plotext is not None
-        self._plotext = plotext
-        # The only unofficial call: a figure of one's own, under the public terminal object.
-        self._figure = type(plotext.figure)(plotext.terminal)
+        try:
+            import plotext
+        except (ImportError, OSError, AttributeError) as error:
+            raise PlotUnavailable(str(error)) from error
+        self._plotext: Any = plotext
+        # The public master figure is shared by the whole process; its class makes private ones.
+        plotext.terminal.limit(False, False)
+        self._figure: Any = type(plotext.figure)(plotext.terminal)
 
-    def build(
-        self,
-        curves: Sequence[Curve],
-        *,
-        size: tuple[int, int],
-        x: tuple[float, float],
-        top: float,
-        x_ticks: Sequence[tuple[float, str]],
-        y_ticks: Sequence[tuple[float, str]],
-        marker: str,
-    ) -> list[Row]:
-        """Rows of exactly this size.
-
-        Args:
-            size: columns and rows, at least 12 × 4.
-            x: limits of time; every point lies within.
-            top: upper limit of values; every point lies within 0 … top.
-            marker: `braille`, `hd` or `ascii`.
-        """
+    def draw(self, width: int, height: int, strokes: Sequence[Stroke]) -> list[Row]:
+        """Exactly `height` rows of exactly `width` cells; later strokes paint over earlier."""
+        if width <= 0 or height <= 0:
+            return []
         plotext, figure = self._plotext, self._figure
         figure.clear()
         figure.canvas("default")
-        figure.plot_size(*size)
-        figure.axes(pixel=plotext.pixel(17))
-        figure.axes(False, axis="x", side="upper")
-        figure.axes(False, axis="y", side="right")
-        figure.ruler("both", "both").pixel(plotext.pixel(18))
-        figure.ruler("y").lim(0.0, top)
-        figure.ruler("x").lim(*x)
-        figure.ruler("y").ticks([at for at, _ in y_ticks], [text for _, text in y_ticks])
-        figure.ruler("x").ticks([at for at, _ in x_ticks], [text for _, text in x_ticks])
-        for curve in curves:
-            self._draw(curve, marker)
-        text = figure.build().string().rstrip("\n")
-        return [_row(line) for line in text.split("\n")][: size[1]]
-
-    def _draw(self, curve: Curve, marker: str) -> None:
-        xs, ys, joined = curve.points
-        if not xs:
-            return
-        shape = STEP_MARKER[marker] if curve.step else MARKERS[marker]
-        pixel = self._plotext.pixel(20 + curve.series)
-        signal = self._figure.signal(xs, ys, marker=self._plotext.marker(shape, pixel=pixel))
-        signal = signal.lines()
-        for index, continues in enumerate(joined):
-            if not continues:
-                signal.line(index, False)
-        self._figure.draw(signal)
+        figure.axes(False)
+        figure.plot_size(width, height)
+        figure.ruler("both", "both").ticks([], [])
+        figure.ruler("x").lim(0.0, 1.0)
+        figure.ruler("y").lim(0.0, 1.0)
+        for stroke in map(_safe, strokes):
+            if not stroke.x:
+                continue
+            pixel = plotext.pixel(_FIRST_PALETTE + stroke.role)
+            signal = figure.signal(
+                list(stroke.x), list(stroke.y), marker=plotext.marker(stroke.marker, pixel=pixel)
+            ).lines()
+            for index, continues in enumerate(stroke.joined):
+                if not continues:
+                    signal.line(index, False)
+            figure.draw(signal)
+        return [_row(line) for line in figure.build().string().rstrip("\n").split("\n")]
 
 
 def _row(line: str) -> Row:
     row: Row = []
-    role = ""
-    for index, part in enumerate(_SGR.split(line)):
-        if index % 2 == 0:
-            if part:
-                row.append((part, role))
+    role = 0
+    for part in _SGR.split(line):
+        if not part:
+            continue
+        if part[0] != "\x1b":
+            row.append((part, role))
         elif part.startswith(_COLOUR):
-            role = ROLES.get(int(part[len(_COLOUR) :]), "")
-        elif part == "0":
-            role = ""
+            role = int(part[len(_COLOUR) : -1]) - _FIRST_PALETTE
+        else:
+            role = 0
     return row
