@@ -23,7 +23,7 @@ def test_from_nothing_to_live_charts_and_out_again(terminal: Terminal) -> None:
     screen = terminal.wait_for("accept length", 60)
     assert "tok/s" in screen
     terminal.press("?")
-    terminal.wait_for("Show the keys of this screen.")
+    terminal.wait_for("panel.fill")
     terminal.press("Escape")
     terminal.wait_for("accept length")
     terminal.press("q")
