@@ -11,7 +11,7 @@ from typing import Literal
 
 from eagletui.model.base import Data
 from eagletui.model.state import ServerState, State
-from eagletui.store.places import PLACES
+from eagletui.store.places import CONFIG_VARIABLE, PLACES
 
 Result = Literal["ok", "warning", "failed", "skipped"]
 
@@ -94,7 +94,7 @@ def check_settings(load: Callable[[Path], object], path: Path) -> Finding:
     """`config.toml` is valid."""
     from eagletui.model.errors import ConfigError
 
-    if not path.exists():
+    if not path.exists() and not os.environ.get(CONFIG_VARIABLE):
         return Finding(name="settings", result="ok", detail="defaults; there is no config.toml")
     try:
         load(path)

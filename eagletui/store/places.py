@@ -9,23 +9,32 @@ from pathlib import Path
 import platformdirs
 
 APP = "eagletui"
+CONFIG_VARIABLE = "EAGLETUI_CONFIG"
+DATA_VARIABLE = "EAGLETUI_DATA"
 
 
 def config_folder() -> Path:
-    """Settings, themes and profiles of the person. `EAGLETUI_CONFIG_DIR` overrides it."""
-    given = os.environ.get("EAGLETUI_CONFIG_DIR")
-    return Path(given) if given else Path(platformdirs.user_config_dir(APP))
+    """Settings, themes and profiles of the person."""
+    return Path(platformdirs.user_config_dir(APP, appauthor=False))
+
+
+def config_file() -> Path:
+    """The settings: the file that `EAGLETUI_CONFIG` names, else `config.toml` in its folder."""
+    given = os.environ.get(CONFIG_VARIABLE, "")
+    return Path(given).expanduser() if given else config_folder() / "config.toml"
+
+
+def themes_folder() -> Path:
+    """Themes of the person."""
+    return config_folder() / "themes"
 
 
 def data_folder() -> Path:
-    """What was learned and measured. `EAGLETUI_DATA_DIR` overrides it."""
-    given = os.environ.get("EAGLETUI_DATA_DIR")
-    return Path(given) if given else Path(platformdirs.user_data_dir(APP))
-
-
-def state_folder() -> Path:
-    """The program's own log."""
-    return Path(platformdirs.user_state_dir(APP))
+    """What was learned and measured; `EAGLETUI_DATA` names another folder."""
+    given = os.environ.get(DATA_VARIABLE, "")
+    if given:
+        return Path(given).expanduser()
+    return Path(platformdirs.user_data_dir(APP, appauthor=False))
 
 
 def launches_file() -> Path:
@@ -35,9 +44,8 @@ def launches_file() -> Path:
 
 PLACES: dict[str, Callable[[], Path]] = {
     "config": config_folder,
-    "config file": lambda: config_folder() / "config.toml",
-    "user themes": lambda: config_folder() / "themes",
+    "config file": config_file,
+    "user themes": themes_folder,
     "data": data_folder,
     "learned launches": launches_file,
-    "own log": lambda: state_folder() / "eagletui.log",
 }

@@ -19,8 +19,9 @@ from eagletui.model.errors import EagletuiError
 from eagletui.model.events import LinkChanged
 from eagletui.model.feed import Feed
 from eagletui.model.state import State
+from eagletui.store.places import themes_folder
 from eagletui.tui.ask import ScreenAsker
-from eagletui.tui.config import INTERVALS, Settings, config_folder
+from eagletui.tui.config import INTERVALS, Settings
 from eagletui.tui.messages import EventsArrived
 from eagletui.tui.palette import ActionCommands
 from eagletui.tui.screens.base import EagleScreen
@@ -107,7 +108,7 @@ class EagleApp(App[None]):
         self.call_after_refresh(self._start_feed)
 
     def _use_themes(self) -> None:
-        found = self._themes or load_themes((built_in_folder(), config_folder() / "themes"))
+        found = self._themes or load_themes((built_in_folder(), themes_folder()))
         for theme in found.themes.values():
             self.register_theme(theme)
         for problem in found.problems:

@@ -14,6 +14,7 @@ import msgspec
 
 from eagletui.model.base import Data
 from eagletui.model.errors import ConfigError
+from eagletui.store.places import CONFIG_VARIABLE, config_file
 from eagletui.tui.actions import BadKey, check_keys
 
 if sys.version_info >= (3, 11):
@@ -21,7 +22,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-VARIABLE = "EAGLETUI_CONFIG"
 _T = TypeVar("_T")
 INTERVALS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
@@ -69,36 +69,23 @@ class Settings(Data, frozen=True):
         return self.hosts.get(name, HostSettings())
 
 
-def config_folder() -> Path:
-    """Where config.toml and `themes/` are looked for."""
-    import platformdirs
-
-    return Path(platformdirs.user_config_dir("eagletui", appauthor=False))
-
-
-def config_path(environ: Mapping[str, str] | None = None) -> Path:
-    """The file that is read: `EAGLETUI_CONFIG`, or `config.toml` in the config folder."""
-    given = (os.environ if environ is None else environ).get(VARIABLE, "")
-    return Path(given).expanduser() if given else config_folder() / "config.toml"
-
-
 def load_settings(path: Path | None = None) -> Settings:
     """Read the file; without one everything has its default.
 
     Args:
-        path: this file, which must exist; None takes `config_path()`.
+        path: this file, which must exist; None takes `config_file()`.
 
     Raises:
         ConfigError: naming file and line.
     """
-    must_exist = path is not None or bool(os.environ.get(VARIABLE))
-    path = config_path() if path is None else path
+    must_exist = path is not None or bool(os.environ.get(CONFIG_VARIABLE))
+    path = config_file() if path is None else path
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if must_exist:
             raise ConfigError(
-                f"{path} is not there.", advice=f"Create it, or leave {VARIABLE} unset."
+                f"{path} is not there.", advice=f"Create it, or leave {CONFIG_VARIABLE} unset."
             ) from None
         return Settings()
     except (OSError, UnicodeDecodeError) as error:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from eagletui.model.errors import ConfigError
-from eagletui.tui.config import HostSettings, Settings, config_path, load_settings, parse_settings
+from eagletui.store.places import config_file
+from eagletui.tui.config import HostSettings, Settings, load_settings, parse_settings
 
 WHOLE = """
 theme = "eagle-light"
@@ -99,7 +100,7 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings() == Settings()
     given = tmp_path / "my.toml"
     monkeypatch.setenv("EAGLETUI_CONFIG", str(given))
-    assert config_path() == given
+    assert config_file() == given
     with pytest.raises(ConfigError, match="is not there"):
         load_settings()
     given.write_text('theme = "nord"\n')
