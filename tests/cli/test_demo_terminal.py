@@ -23,9 +23,10 @@ def test_from_nothing_to_live_charts_and_out_again(terminal: Terminal) -> None:
     screen = terminal.wait_for("accept length", 60)
     assert "tok/s" in screen
     terminal.press("?")
-    terminal.wait_for("Show the keys of this screen.")
+    terminal.wait_for("panel.fill")
     terminal.press("Escape")
-    terminal.wait_for("accept length")
+    # Not at once: Escape and a letter in one breath are Alt and the letter.
+    terminal.wait("the help is gone", lambda text: "panel.fill" not in text)
     terminal.press("q")
     assert f"{ENDED} 0" in terminal.wait_for(ENDED)
 

@@ -24,29 +24,31 @@ def terminal(eagle: LabServer, sshd: Sshd, tmp_path: Path) -> Iterator[Terminal]
 
 
 def test_charts_log_help_and_a_clean_way_out(terminal: Terminal, eagle: LabServer) -> None:
-    screen = terminal.wait_for("Accept length", 60)
-    assert "tok/s" in screen
+    screen = terminal.wait_for("¹ accept length", 60)
+    assert "³ tok/s" in screen
     assert RELEASE in screen
     terminal.press("l")
-    terminal.wait_for("The server is fired up and ready to roll!")
+    before = terminal.wait_for("The server is fired up and ready to roll!").count("Prefill batch")
     eagle.generate("def one(", 8)
-    terminal.wait_for("Prefill batch")
+    terminal.wait("its line", lambda text: text.count("Prefill batch") == before + 1)
     terminal.press("?")
-    terminal.wait_for("Search")
-    terminal.press("Escape", "Escape")
-    terminal.wait_for("Accept length")
+    terminal.wait_for("log.search")
+    terminal.press("Escape")
+    terminal.wait("the log again", lambda text: "log.search" not in text)
+    terminal.press("Escape")
+    terminal.wait_for("¹ accept length")
     terminal.press("q")
     assert f"{ENDED} 0" in terminal.wait_for(ENDED)
 
 
 def test_it_stays_usable_when_the_window_shrinks(terminal: Terminal) -> None:
-    terminal.wait_for("Accept length", 60)
+    terminal.wait_for("¹ accept length", 60)
     terminal.resize(80, 24)
-    terminal.wait("80 columns are filled", lambda text: len(text.splitlines()) <= 24)
-    terminal.wait_for("ccept")
+    terminal.wait("a smaller picture", lambda text: max(map(len, text.splitlines())) <= 80)
+    terminal.wait_for("accept length")
     terminal.resize(50, 15)
-    terminal.wait_for("eagletui needs at least 60×20 cells")
+    terminal.wait_for("60×20")
     terminal.resize(120, 40)
-    terminal.wait_for("Accept length")
+    terminal.wait_for("¹ accept length")
     terminal.press("q")
-    terminal.wait_for(f"{ENDED} 0")
+    assert f"{ENDED} 0" in terminal.wait_for(ENDED)
