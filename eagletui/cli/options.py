@@ -19,7 +19,7 @@ def host_options(command: _F) -> _F:
             "--ssh-config",
             "ssh_config",
             multiple=True,
-            type=click.Path(dir_okay=False),
+            type=click.Path(exists=True, dir_okay=False),
             help="Use this ssh configuration instead of ~/.ssh/config (may be repeated).",
         ),
         click.option("--local", is_flag=True, help="This machine is the host; no SSH."),
