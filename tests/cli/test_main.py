@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from eagletui import __version__
 from eagletui.cli.main import COMMANDS, main
-from eagletui.cli.options import chosen_target
+from eagletui.cli.options import api_key_from, chosen_target
 from eagletui.model.errors import UsageError
 
 
@@ -105,3 +105,17 @@ def test_an_ssh_configuration_that_is_not_there_is_wrong_usage(tmp_path: Path) -
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2
     assert "does not exist" in result.stderr
+
+
+@pytest.mark.parametrize("command", [["status", "--local"], ["metrics", "http://127.0.0.1:9"]])
+def test_a_key_that_no_header_carries_is_wrong_usage(command: list[str]) -> None:
+    words = [*command, "--api-key-env", "K"]
+    result = CliRunner().invoke(main, words, env={"K": "open\nsesame"})
+    assert result.exit_code == 2
+    assert "control characters" in result.stderr
+    assert "sesame" not in result.output
+
+
+def test_a_line_end_after_a_key_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("K", "sesame\n")
+    assert api_key_from("K") == "sesame"
