@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
+from eagletui.cli.options import api_key_from
 from eagletui.host.open import open_host
 from eagletui.model.ask import Asker
-from eagletui.model.errors import UsageError
 from eagletui.monitor.api import Wanted
 from eagletui.monitor.monitor import Monitor
 from eagletui.store.launches import LaunchMemory
@@ -26,16 +25,9 @@ def wanted_from(
     """What the person asked for on the command line.
 
     Raises:
-        UsageError: the named variable is not set.
+        UsageError: the named variable holds no key.
     """
-    key = None
-    if api_key_env:
-        key = os.environ.get(api_key_env)
-        if not key:
-            raise UsageError(
-                f"The environment variable {api_key_env} is not set.",
-                advice="Export the server's API key in it, or leave --api-key-env out.",
-            )
+    key = api_key_from(api_key_env) if api_key_env else None
     defaults = Wanted()
     return Wanted(
         log=log or "",

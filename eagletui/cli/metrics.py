@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from typing import Any, NamedTuple
 
 import click
 from msgspec.structs import replace
 
-from eagletui.cli.options import json_option
+from eagletui.cli.options import api_key_from, json_option
 from eagletui.cli.output import echo_json
 from eagletui.cli.packed import saved
 from eagletui.engine.http_problems import classify_exception, classify_reply
@@ -77,17 +76,11 @@ def fetch(url: str, api_key_env: str | None) -> bytes:
     Raises:
         HostError: no connection, or it ended.
         EagletuiError: the server said something else.
-        UsageError: the named variable is not set.
+        UsageError: the named variable holds no key.
     """
     headers = {}
     if api_key_env is not None:
-        key = os.environ.get(api_key_env)
-        if not key:
-            raise UsageError(
-                f"The environment variable {api_key_env} is not set.",
-                advice="Export the server's API key in it, or leave --api-key-env out.",
-            )
-        headers["Authorization"] = f"Bearer {key}"
+        headers["Authorization"] = f"Bearer {api_key_from(api_key_env)}"
     return asyncio.run(_get(_address(url), headers))
 
 

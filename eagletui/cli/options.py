@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ def host_options(command: _F) -> _F:
             "--ssh-config",
             "ssh_config",
             multiple=True,
-            type=click.Path(dir_okay=False),
+            type=click.Path(exists=True, dir_okay=False),
             help="Use this ssh configuration instead of ~/.ssh/config (may be repeated).",
         ),
         click.option("--local", is_flag=True, help="This machine is the host; no SSH."),
@@ -61,6 +62,26 @@ def watch_options(command: _F) -> _F:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def api_key_from(name: str) -> str:
+    """The API key in this environment variable.
+
+    Raises:
+        UsageError: it is not set, or holds what no HTTP header can carry.
+    """
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise UsageError(
+            f"The environment variable {name} is not set.",
+            advice="Export the server's API key in it, or leave --api-key-env out.",
+        )
+    if not key.isprintable():
+        raise UsageError(
+            f"The environment variable {name} holds no API key: it has control characters.",
+            advice="Export the key alone, without line ends inside.",
+        )
+    return key
 
 
 def chosen_target(host: str | None, local: bool) -> str | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec.structs import replace
 
 from eagletui.model.ask import Asker
 from eagletui.model.base import Data
+from eagletui.model.errors import UsageError
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import load_settings
 
@@ -34,6 +36,10 @@ class ScreenOptions(Data, frozen=True):
     under: str = ""
 
 
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
 def open_screen(
     target: str | None,
     options: ScreenOptions,
@@ -55,6 +61,13 @@ def open_screen(
         UsageError: an option can't be used.
     """
     settings = load_settings()
+    # The screen is drawn on standard error, as Textual does.
+    if not (_is_terminal(sys.__stdin__) and _is_terminal(sys.__stderr__)):
+        raise UsageError(
+            "The screen needs a terminal.",
+            meaning="Standard input or standard error is a file or a pipe.",
+            advice="For scripts there is `eagletui status --json`.",
+        )
     if options.theme is not None:
         settings = replace(settings, theme=options.theme)
     interval = options.interval if options.interval is not None else settings.interval

@@ -88,6 +88,7 @@ class Client(asyncssh.SSHClient):
         self._asked: dict[str, int] = {}
         self._given: dict[str, str] = {}
         self._agent: asyncssh.SSHAgentClient | None = None
+        self._silent = False
         self.tried: list[str] = []
         self.shown: asyncssh.SSHKey | None = None
         self.ca_refused = False
@@ -182,6 +183,7 @@ class Client(asyncssh.SSHClient):
         for attempt in range(TRIES):
             passphrase = await self._ask(f"Passphrase of {_short(file)}", again=attempt > 0)
             if passphrase is None:
+                self.tried.append(f"{_short(file)} (no: its passphrase was not given)")
                 break
             try:
                 # Key derivation is slow on purpose.
@@ -204,6 +206,11 @@ class Client(asyncssh.SSHClient):
         return await self._answer(f"Password for {self._config.user}@{self._config.alias}")
 
     async def kbdint_auth_requested(self) -> str | None:
+        # Where no question came, or none was answered, trying again only counts against us until
+        # the host shuts the door.
+        if self._silent:
+            return None
+        self._silent = True
         return ""
 
     async def kbdint_challenge_received(
@@ -220,6 +227,7 @@ class Client(asyncssh.SSHClient):
             if answer is None:
                 return None
             answers.append(answer)
+        self._silent = self._silent and not answers
         return answers
 
     async def _answer(self, subject: str, *, echo: bool = False) -> str | None:

@@ -47,7 +47,7 @@ def explain(error: BaseException, hop: HostConfig, client: Client, timeout: floa
         )
     if isinstance(error, asyncssh.PermissionDenied) or "oo many authentication" in str(error):
         tried = ", ".join(dict.fromkeys(client.tried)) or "nothing: no key, agent or password"
-        many = "oo many" in str(error)
+        many = "oo many" in str(error) and any(way.startswith("agent") for way in client.tried)
         return AuthenticationFailed(
             f"{where} did not accept {hop.user}.",
             meaning=f"Tried: {tried}.",

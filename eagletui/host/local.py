@@ -20,6 +20,8 @@ from eagletui.host.shellhost import ShellHost
 from eagletui.model.errors import CommandTimeout, HostError
 
 _PROC = Path("/proc/self/fd")
+# A killed command is gone at once, unless it hangs in the kernel.
+_ENDING = 1.0
 
 
 def _home() -> str:
@@ -38,6 +40,7 @@ class _Process(asyncio.SubprocessProtocol):
         self._closed = asyncio.get_running_loop().create_future()
         self.stderr = bytearray()
         self.status: int | None = None
+        self.killed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.SubprocessTransport)
@@ -66,6 +69,10 @@ class _Process(asyncio.SubprocessProtocol):
         if not self._closed.done():
             self._closed.set_result(None)
 
+    @property
+    def closed(self) -> bool:
+        return self._closed.done()
+
     async def read(self) -> bytes:
         data = await self._inbox.get()
         if self._paused:
@@ -83,14 +90,22 @@ class _Process(asyncio.SubprocessProtocol):
         await asyncio.shield(self._closed)
 
     def close(self) -> None:
-        """End the command's whole process group: it has a session of its own."""
+        """End the command's whole process group: it has a session of its own.
+
+        A transport closed while its process lives would wait for the process itself, behind the
+        back of asyncio's watcher, which then complains on standard error: the pipes are closed,
+        and the transport goes with the process.
+        """
         if self._transport is None:
             return
-        self.write_eof()
-        if self._transport.get_returncode() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
-        self._transport.close()
+        if self._transport.get_returncode() is not None:
+            self._transport.close()
+            return
+        self.killed = True
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        for fd in range(3):
+            self._pipe(fd, "close")
 
     def _pipe(self, fd: int, method: str, *arguments: object) -> None:
         pipe = self._transport.get_pipe_transport(fd) if self._transport else None
@@ -107,15 +122,20 @@ class LocalHost(ShellHost):
     def __init__(self) -> None:
         super().__init__()
         self._never: asyncio.Future[str] | None = None
+        self._alive: set[_Process] = set()
 
     async def connect(self) -> None:
         """Nothing to do."""
 
     async def close(self) -> None:
-        """End `wait_lost`; commands end with their iterations."""
+        """End `wait_lost`, and see the end of commands that were killed."""
         if self._never is not None and not self._never.done():
             self._never.set_result("closed")
         self._never = None
+        killed = [process for process in self._alive if process.killed]
+        if killed:
+            ends = [asyncio.ensure_future(process.wait_closed()) for process in killed]
+            await asyncio.wait(ends, timeout=_ENDING)
 
     async def wait_lost(self) -> str:
         """This machine is not lost: waits until `close`."""
@@ -163,6 +183,7 @@ class LocalHost(ShellHost):
     async def _spawn(self, argv: Sequence[str]) -> _Process:
         for word in argv:
             shell.quote(word)
+        self._alive = {process for process in self._alive if not process.closed}
         loop = asyncio.get_running_loop()
         try:
             _, process = await loop.subprocess_exec(
@@ -174,6 +195,7 @@ class LocalHost(ShellHost):
             _, process = await loop.subprocess_exec(_Process, *missing, start_new_session=True)
         except OSError as error:
             raise HostError(f"`{argv[0]}` cannot be started: {error.strerror}.") from error
+        self._alive.add(process)
         return process
 
     async def _collect(self, process: _Process, argv: Sequence[str], limit: int) -> Completed:

@@ -59,7 +59,9 @@ class Scraper:
         self._session = session
         self._server = server
         self._url = url
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        # A command line may hold anything; no header carries a control character.
+        sendable = api_key is not None and api_key.isprintable() and api_key != ""
+        self._headers = {"Authorization": f"Bearer {api_key}"} if sendable else {}
         self._wall = wall
         self._reader = MetricsReader()
         self._meter = RateMeter()

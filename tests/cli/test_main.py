@@ -3,13 +3,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from eagletui import __version__
 from eagletui.cli.main import COMMANDS, main
-from eagletui.cli.options import chosen_target
+from eagletui.cli.options import api_key_from, chosen_target
 from eagletui.model.errors import UsageError
 
 
@@ -82,3 +83,39 @@ def test_a_missing_key_variable_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     result = CliRunner().invoke(main, ["status", "--local", "--api-key-env", "NO_SUCH_KEY"])
     assert result.exit_code == 2
     assert "NO_SUCH_KEY" in result.output
+
+
+@pytest.mark.parametrize("words", [["--local"], ["demo"], ["--host", "h"]])
+def test_without_a_terminal_no_screen_is_drawn(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "eagletui", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "status --json" in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout
+
+
+def test_an_ssh_configuration_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
+    words = ["status", "--host", "h", "--ssh-config", str(tmp_path / "none")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
+
+
+@pytest.mark.parametrize("command", [["status", "--local"], ["metrics", "http://127.0.0.1:9"]])
+def test_a_key_that_no_header_carries_is_wrong_usage(command: list[str]) -> None:
+    words = [*command, "--api-key-env", "K"]
+    result = CliRunner().invoke(main, words, env={"K": "open\nsesame"})
+    assert result.exit_code == 2
+    assert "control characters" in result.stderr
+    assert "sesame" not in result.output
+
+
+def test_a_line_end_after_a_key_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("K", "sesame\n")
+    assert api_key_from("K") == "sesame"

@@ -25,7 +25,7 @@ from eagletui.host.local import LocalHost
 from eagletui.host.logentries import docker_entries, journal_entries
 from eagletui.host.logs import follow_log, new_lines
 from eagletui.host.ssh import SshHost
-from eagletui.model.errors import HostError
+from eagletui.model.errors import CommandTimeout, HostError
 from eagletui.model.server import Gpu, LogPlace
 
 AnyHost = LocalHost | SshHost
@@ -371,3 +371,15 @@ async def test_a_home_that_is_not_there_hides_nothing(monkeypatch: pytest.Monkey
     done = await LocalHost().run(["pwd"])
     assert (done.stdout, done.status) == (b"/\n", 0)
     assert (await LocalHost().run(["no-such-command"])).status == 127
+
+
+async def test_a_killed_command_is_awaited_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    host = LocalHost()
+    for _ in range(20):
+        with pytest.raises(CommandTimeout):
+            await host.run(["sleep", "60"], timeout=0.01)
+    sleeping = await host.start(["sleep", "60"])
+    sleeping.close()
+    await host.close()
+    assert sleeping.closed
+    assert caplog.messages == []

@@ -114,3 +114,19 @@ async def test_wrong_key(tmp_path: Path, server: sshd.Sshd) -> None:
     with pytest.raises(AuthenticationFailed) as caught:
         await host.connect()
     assert str(other) in caught.value.meaning
+    assert "authorized_keys" in caught.value.advice
+
+
+async def test_a_login_without_any_way_is_given_up_at_once(tmp_path: Path) -> None:
+    """Failed tries count: some hosts lock addresses out that make many."""
+    server = sshd.start_sshd(tmp_path / "sshd")
+    try:
+        config = tmp_path / "config"
+        config.write_text(server.config.read_text().replace(str(server.client_key), "/nowhere"))
+        host = SshHost(server.name, asker=Person(), config=[str(config)])
+        with pytest.raises(AuthenticationFailed):
+            await host.connect()
+        log = (server.folder / "sshd.log").read_text()
+        assert "maximum authentication attempts" not in log
+    finally:
+        server.stop()

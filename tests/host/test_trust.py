@@ -57,6 +57,7 @@ class Door(asyncssh.SSHServer):
     def get_kbdint_challenge(
         self, username: str, lang: str, submethods: str
     ) -> tuple[str, str, str, list[tuple[str, bool]]]:
+        self._house.challenges += 1
         return "", "", "", [("Verification code: ", True)]
 
     def validate_kbdint_response(self, username: str, responses: Sequence[str]) -> bool:
@@ -75,6 +76,7 @@ class House:
         self.known_hosts = folder / "ssh" / "known_hosts"
         self.connections: list[asyncssh.SSHServerConnection] = []
         self.passwords: list[str] = []
+        self.challenges = 0
         self.options: list[str] = []
         self.certificates: list[asyncssh.SSHCertificate] = []
         self._acceptor: asyncssh.SSHAcceptor | None = None
@@ -408,6 +410,30 @@ async def test_keyboard_interactive(build: Build) -> None:
     async with entered(house, person=person):
         pass
     assert [(q.subject, q.echo) for q in person.asked] == [("Verification code:", True)]
+
+
+async def test_who_does_not_answer_is_asked_once(build: Build) -> None:
+    house = await build(code="123456")
+    house.trust()
+    house.options.append("IdentityFile /nowhere")
+    person = Person()
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=person):
+            pass
+    assert len(person.asked) == 1
+    assert house.challenges == 1
+    assert "IdentitiesOnly" not in caught.value.advice
+
+
+async def test_a_locked_key_is_named(build: Build) -> None:
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=Person()):
+            pass
+    assert f"{key} (no: its passphrase was not given)" in caught.value.meaning
 
 
 async def test_no_method_left(build: Build) -> None:
