@@ -15,6 +15,7 @@ from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.eta import eta
 from eagletui.model.server import Gpu
 from eagletui.model.state import ServerState, State
+from eagletui.model.text import visible
 
 
 @click.command()
@@ -51,7 +52,7 @@ def status(
         echo_json(status_document(state, name=host or "localhost", now=time.time()))
     else:
         for line in status_lines(state, name=host or "localhost", now=time.time()):
-            click.echo(line)
+            click.echo(visible(line))
 
 
 def status_document(state: State, *, name: str, now: float) -> dict[str, Any]:

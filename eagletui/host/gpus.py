@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import csv
 import json
@@ -63,6 +64,7 @@ class GpuReader:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._by_rocm = False
 
     async def read(self, timeout: float = 10.0) -> tuple[Gpu, ...]:
         """One reading.
@@ -83,6 +85,7 @@ class GpuReader:
             )
         done = await self._host.run(_ROCM, timeout=timeout)
         if done.ok and (gpus := parse_rocm(done.stdout)):
+            self._by_rocm = True
             return gpus
         raise GpusUnknown(
             "This host shows no GPU: neither nvidia-smi nor rocm-smi answers.",
@@ -97,6 +100,9 @@ class GpuReader:
         """
         first = await self.read()
         yield first
+        while self._by_rocm:
+            await asyncio.sleep(max(interval, 2.0))
+            yield await self.read()
         query = [*_nvidia_query(), f"--loop-ms={max(int(interval * 1000), 200)}"]
         block = Blocks(len(first))
         async for data in self._host.stream(query):

@@ -120,11 +120,7 @@ class SshHost(ShellHost):
             except asyncio.TimeoutError as error:
                 await self._kill(session)
                 if session is None or session.pid is None:
-                    raise CommandTimeout(
-                        f"The login shell on {self.name} did not start within {_STARTING:g} s.",
-                        meaning="The host is overloaded, or a start-up file (~/.bashrc) waits.",
-                        advice="Try `ssh HOST true` by hand; it should take well under a second.",
-                    ) from error
+                    raise self._no_shell() from error
                 raise CommandTimeout(
                     f"`{argv[0]}` did not end within {timeout:g} s on {self.name}.",
                     meaning="The host is overloaded, or the command hangs.",
@@ -141,9 +137,19 @@ class SshHost(ShellHost):
                     session.close()
 
     async def start(self, argv: Sequence[str]) -> Session:
-        session = await asyncio.wait_for(self._session(), _STARTING)
+        try:
+            session = await asyncio.wait_for(self._session(), _STARTING)
+        except asyncio.TimeoutError as error:
+            raise self._no_shell() from error
         session.begin(argv)
         return session
+
+    def _no_shell(self) -> CommandTimeout:
+        return CommandTimeout(
+            f"The login shell on {self.name} did not start within {_STARTING:g} s.",
+            meaning="The host is overloaded, or a start-up file (~/.bashrc) waits.",
+            advice="Try `ssh HOST true` by hand; it should take well under a second.",
+        )
 
     def http(self) -> aiohttp.BaseConnector:
         return ChannelConnector(self.connection)

@@ -12,8 +12,10 @@ from eagletui.host.base import Host
 from eagletui.host.gpus import GpuProcess, GpuReader
 from eagletui.host.processes import Found, RawServer, find_servers
 from eagletui.host.versions import sglang_version
-from eagletui.model.errors import HostError
+from eagletui.model.errors import ConnectionLost, HostError
+from eagletui.model.secrets import mask
 from eagletui.model.server import LogPlace
+from eagletui.model.text import visible
 from eagletui.monitor.api import Wanted
 from eagletui.monitor.places import assign_places
 from eagletui.monitor.servers import Target, base_url, describe, given_server, read_command
@@ -65,10 +67,8 @@ class Discovery:
         Returns:
             The servers, and in words what was looked at.
         """
-        found = self._found = await find_servers(host, self._found)
-        servers = [
-            self._steady(raw) for raw in found.servers if raw.cwd.startswith(self._wanted.under)
-        ]
+        found = await self._find(host)
+        servers = [self._steady(raw) for raw in found.servers if self._is_wanted(raw)]
         if self._looks % GPUS_OF_PROCESSES_EVERY == 0:
             with contextlib.suppress(HostError):
                 self._gpus = _by_process(await GpuReader(host).processes())
@@ -90,12 +90,30 @@ class Discovery:
             targets.append(
                 Target(
                     process=process,
-                    url=process.url,
+                    url=command.url,
                     api_key=self._wanted.api_key or command.api_key,
                     log_problem=raw.log_problem,
                 )
             )
-        return tuple(self._overridden(targets)), found.looked_at
+        looked_at = found.looked_at
+        if self._wanted.pid is not None and not targets:
+            looked_at = (*looked_at, f"no SGLang server has pid {self._wanted.pid}")
+        return tuple(self._overridden(targets)), looked_at
+
+    async def _find(self, host: Host) -> Found:
+        """What is there; where looking fails, what was known, for the rest goes on without it."""
+        try:
+            self._found = await find_servers(host, self._found)
+        except ConnectionLost:
+            raise
+        except HostError as error:
+            if self._found is None:
+                return Found(looked_at=(visible(error.what),))
+        return self._found
+
+    def _is_wanted(self, raw: RawServer) -> bool:
+        named = self._wanted.pid is None or raw.pid == self._wanted.pid
+        return named and raw.cwd.startswith(self._wanted.under)
 
     def _steady(self, raw: RawServer) -> RawServer:
         """The moment of a process's start is reckoned anew with every look: keep the first."""
@@ -124,18 +142,20 @@ class Discovery:
         ours = named or (targets if len(targets) == 1 else [])
         if not ours:
             given = given_server(self._log, self._metrics)
-            return [*targets, Target(process=given, url=given.url, api_key=self._wanted.api_key)]
+            return [*targets, Target(process=given, url=url, api_key=self._wanted.api_key)]
         target = ours[0]
         log = LogPlace(kind="given", target=self._log, detail="given by hand")
         process = replace(
             target.process,
             log=log if self._log else target.process.log,
-            url=url or target.process.url,
+            url=mask(url) or target.process.url,
         )
         changed = replace(
             target,
             process=process,
             url=url or target.url,
+            # What a command line says is for that server, not for any address that was typed.
+            api_key=target.api_key if url in ("", target.url) else self._wanted.api_key,
             log_problem="" if self._log else target.log_problem,
         )
         return [changed if t is target else t for t in targets]

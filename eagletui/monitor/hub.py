@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from eagletui.model.events import Event, LogText
 
@@ -27,20 +27,16 @@ class Hub:
         self._closed = False
 
     def put(self, *events: Event) -> None:
-        """Add small events; never waits."""
+        """Add events; never waits. Who brings much text awaits `room` first."""
         self._pending.extend(events)
+        self._bytes += sum(len(event.data) for event in events if isinstance(event, LogText))
         self._arrived.set()
 
-    async def put_text(self, events: Iterable[Event]) -> None:
-        """Add events with log text; waits while the consumer is more than 8 MB behind."""
+    async def room(self) -> None:
+        """Wait while the consumer is more than 8 MB of log text behind."""
         while self._bytes > HELD_BYTES and not self._closed:
             self._taken.clear()
             await self._taken.wait()
-        for event in events:
-            self._pending.append(event)
-            if isinstance(event, LogText):
-                self._bytes += len(event.data)
-        self._arrived.set()
 
     def close(self) -> None:
         """End the iteration once everything is delivered."""

@@ -37,6 +37,11 @@ async def look(monitor: Monitor, *, limit: float = 60.0) -> State:
     if visit.failed is not None:
         failed = visit.failed
         raise HostError(failed.detail, meaning=failed.meaning, advice=failed.advice)
+    if not visit.state.connected:
+        raise HostError(
+            f"The host did not answer within {limit:g} s.",
+            advice="Try `ssh HOST true` by hand, or a longer --timeout.",
+        )
     return visit.state
 
 

@@ -23,10 +23,12 @@ from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import (
     AuthenticationFailed,
+    ConnectionLost,
     EagletuiError,
     HostKeyChanged,
     HostKeyUnknown,
 )
+from eagletui.model.phases import PhaseExperience
 from eagletui.model.server import LogPlace
 from eagletui.model.state import ServerState, State, fold
 from eagletui.monitor.api import Wanted, clamp_interval
@@ -40,8 +42,10 @@ from eagletui.store.launches import LaunchMemory
 
 LOOK_EVERY = 2.0
 GPUS_EVERY = 2.0
+GPUS_AGAIN = 30.0
 JUDGE_EVERY = 1.0
 LAST_WORDS = 0.5
+STEADY = 10.0
 CATCH_UP_LIMIT = 20.0
 HTTP_TIMEOUT = aiohttp.ClientTimeout(total=15.0, sock_connect=5.0)
 # Trying again by itself would only lock an account or weaken a warning.
@@ -80,8 +84,10 @@ class Monitor:
         self._watch = Watch()
         self._session: aiohttp.ClientSession | None = None
         self._following: asyncio.Task[None] | None = None
+        self._scraping: asyncio.Task[None] | None = None
         self._followed: tuple[str, int | None, LogPlace, str] | None = None
         self._fault: BaseException | None = None
+        self._learning: set[asyncio.Future[None]] = set()
         self._chosen_by_person = self._wanted.pid is not None
 
     # --- what a screen may wish --------------------------------------------------------------
@@ -131,9 +137,11 @@ class Monitor:
                 raise self._fault
         finally:
             runner.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await runner
-            await self._host.close()
+            try:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await runner
+            finally:
+                await self._host.close()
 
     def _emit(self, *events: ev.Event) -> None:
         for event in events:
@@ -150,7 +158,7 @@ class Monitor:
     def _answered(self, event: ev.InfoRead) -> None:
         """A server that answers and whose log shows no phase under way is ready."""
         server = self._state.servers.get(event.server)
-        if server is None or server.ready:
+        if server is None or server.ready or server.ended:
             return
         if not any(rung.status == "running" for rung in server.ladder):
             self._emit(ev.ServerReady(at=event.at, server=event.server))
@@ -172,10 +180,11 @@ class Monitor:
                 attempt += 1
                 await self._wait(error, attempt)
                 continue
-            attempt = 0
             self._emit(ev.LinkChanged(at=self._wall(), link="connected"), facts)
+            began = time.monotonic()
             reason = await self._connected()
-            attempt = 1
+            # A connection that is lost at once again and again is tried less and less often.
+            attempt = 1 if time.monotonic() - began > STEADY else attempt + 1
             await self._pause("lost", reason, "", "", attempt)
 
     async def _wait(self, error: EagletuiError, attempt: int) -> None:
@@ -262,17 +271,20 @@ class Monitor:
                 or before.servers != found.servers
                 or before.looked_at != found.looked_at
             )
-            if changed:
-                self._emit(found)
             for key in gone:
                 self._emit(ev.ServerGone(at=found.at, server=key))
                 self._conclude(key)
+            if changed:
+                self._emit(found)
             before = found
             self._choose_by_itself()
             await self._discovery.pause(LOOK_EVERY)
 
     def _conclude(self, key: str) -> None:
         """Judge what the log of a server that is gone said last, once all of it was read."""
+        if self._scraping is not None and self._followed is not None and self._followed[0] == key:
+            # Whoever answers on its port from now on is another server.
+            self._scraping.cancel()
         tail = self._tails.get(key)
         if tail is not None:
             asyncio.get_running_loop().call_later(LAST_WORDS, lambda: self._emit(*tail.finish()))
@@ -335,9 +347,9 @@ class Monitor:
         self._recall(target)
         tail = self._tail(target)
         following = asyncio.ensure_future(tail.run(self._host, self._hub, self._note))
-        scraping = asyncio.ensure_future(self._scrape(target, tail))
+        scraping = self._scraping = asyncio.ensure_future(self._scrape(target, tail))
         try:
-            await asyncio.gather(following, scraping)
+            await asyncio.gather(following, _unless_cancelled(scraping))
         except EagletuiError as error:
             self._emit(
                 ev.LogUnavailable(
@@ -385,7 +397,9 @@ class Monitor:
     def _recall(self, target: Target) -> None:
         if self._memory is None:
             return
-        known = self._memory.experience(self._host.name, target.process.model)
+        known: dict[str, PhaseExperience] = {}
+        with contextlib.suppress(OSError):
+            known = self._memory.experience(self._host.name, target.process.model)
         if known:
             self._emit(
                 ev.ExperienceLoaded(at=self._wall(), server=target.process.key, phases=known)
@@ -400,11 +414,20 @@ class Monitor:
             for rung in server.ladder
             if rung.status == "done" and rung.seconds is not None
         }
-        # A disk that refuses costs later guesses, never the watching.
-        with contextlib.suppress(OSError):
-            self._memory.learn(
-                self._host.name, server.process.model, f"{server.launched:.0f}", taken
+        launch = f"{server.launched:.0f}"
+        learning = asyncio.ensure_future(
+            asyncio.to_thread(
+                self._memory.learn, self._host.name, server.process.model, launch, taken
             )
+        )
+        self._learning.add(learning)
+        learning.add_done_callback(self._learned)
+
+    def _learned(self, task: asyncio.Future[None]) -> None:
+        """A disk that refuses costs later guesses, never the watching."""
+        self._learning.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     # --- GPUs and verdicts -------------------------------------------------------------------
 
@@ -413,16 +436,17 @@ class Monitor:
         said = ""
         while True:
             try:
-                gpus = await reader.read()
+                async with contextlib.aclosing(reader.stream(GPUS_EVERY)) as readings:
+                    async for gpus in readings:
+                        said = ""
+                        self._emit(ev.GpusRead(at=self._wall(), gpus=gpus))
+            except ConnectionLost:
+                raise
             except EagletuiError as error:
                 if error.what != said:
                     said = error.what
                     self._emit(ev.GpusUnavailable(at=self._wall(), detail=error.what))
-                await asyncio.sleep(GPUS_EVERY * 15)
-                continue
-            said = ""
-            self._emit(ev.GpusRead(at=self._wall(), gpus=gpus))
-            await asyncio.sleep(GPUS_EVERY)
+            await asyncio.sleep(GPUS_AGAIN)
 
     async def _judge(self) -> None:
         said: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -456,3 +480,10 @@ class Monitor:
     def _judged(self) -> list[tuple[str, ServerState]]:
         selected = self._state.selected
         return [(key, s) for key, s in self._state.servers.items() if key == selected]
+
+
+async def _unless_cancelled(task: asyncio.Task[None]) -> None:
+    """Wait for a task that may be cancelled by itself; its faults are ours."""
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.result()

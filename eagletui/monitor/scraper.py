@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import aiohttp
+from msgspec.structs import replace
 
 from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.loads import read_loads, with_moments
@@ -20,6 +21,8 @@ from eagletui.model.readings import Reading
 PAGE_LIMIT = 48 << 20
 # A scrape costs the server 30 to 200 ms of its HTTP loop: leave it at least four times as long.
 REST = 4.0
+ASK_AGAIN = 15.0
+"""Seconds until a server without metrics is asked for them again."""
 LONGEST_REST = 5.0
 # A release that has decode moments says null until some steps were taken; one that lacks them says
 # nothing ever. After so many replies without, between which tokens came, they are not asked for.
@@ -69,6 +72,9 @@ class Scraper:
         self._without_moments = 0
         self._decoded: float | None = None
         self._informed = False
+        self._answered = False
+        self._off: ScrapeFailed | None = None
+        self._off_until = 0.0
         self.took = 0.0
         """Seconds that the last page of metrics took."""
 
@@ -85,7 +91,7 @@ class Scraper:
     async def once(self) -> list[Event]:
         """One scrape; what the server says of itself too, the first time it answers."""
         began = time.monotonic()
-        reading, failed = await self._metrics()
+        reading, failed = await self._unless_off()
         if failed is not None and failed.problem != "not found":
             self._informed = self._informed and failed.problem != "refused"
             return [failed]
@@ -110,12 +116,22 @@ class Scraper:
                 events.append(info)
         return events
 
+    async def _unless_off(self) -> tuple[Reading | None, ScrapeFailed | None]:
+        """A server that was started without metrics is asked for them now and then only."""
+        if self._off is not None and time.monotonic() < self._off_until:
+            return None, replace(self._off, at=self._wall())
+        reading, failed = await self._metrics()
+        self._answered = self._answered or reading is not None
+        self._off = failed if failed is not None and failed.problem == "not found" else None
+        self._off_until = time.monotonic() + ASK_AGAIN
+        return reading, failed
+
     async def _metrics(self) -> tuple[Reading | None, ScrapeFailed | None]:
         at = self._wall()
         try:
             reply = await self._get("/metrics")
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
-            problem = classify_exception(error)
+            problem = classify_exception(error, ready=self._answered)
             return None, self._failed(problem.problem, problem.detail, problem.advice)
         problem_or_none = classify_reply(reply.status, reply.body[:4096], whole=reply.whole)
         if problem_or_none is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from eagletui.engine.command import CommandLine, parse_command
 from eagletui.host.processes import RawServer
 from eagletui.model.base import Data
-from eagletui.model.secrets import mask_argv, mask_environment
+from eagletui.model.secrets import mask, mask_argv, mask_environment
 from eagletui.model.server import LogPlace, ServerProcess, Worker
+from eagletui.model.speculative import Speculative
 from eagletui.model.text import visible
 
 
@@ -22,6 +25,10 @@ class Target(Data, frozen=True):
     url: str = ""
     api_key: str | None = None
     log_problem: str = ""
+
+    def __repr__(self) -> str:
+        """Without the key: a traceback may show it."""
+        return f"Target({self.process.key})"
 
 
 def describe(
@@ -40,11 +47,11 @@ def describe(
         },
         cwd=visible(raw.cwd),
         python=visible(raw.python or raw.exe),
-        version=version,
+        version=visible(version),
         model=visible(command.served_name or command.model),
         port=command.port,
-        url=command.url,
-        speculative=command.speculative,
+        url=visible(command.url),
+        speculative=_shown(command.speculative),
         tp_size=command.tp_size,
         dp_size=command.dp_size,
         workers=tuple(
@@ -60,11 +67,19 @@ def describe(
     )
 
 
+def _shown(speculative: Speculative) -> Speculative:
+    return replace(
+        speculative,
+        algorithm=visible(speculative.algorithm) if speculative.algorithm else None,
+        draft_model=visible(speculative.draft_model) if speculative.draft_model else None,
+    )
+
+
 def given_server(log: str, metrics: str) -> ServerProcess:
     """A server known only from a log path or an address that the person gave."""
     return ServerProcess(
-        key=f"url:{metrics}" if metrics else f"log:{log}",
-        url=base_url(metrics),
+        key=f"url:{mask(metrics)}" if metrics else f"log:{log}",
+        url=mask(base_url(metrics)),
         log=LogPlace(kind="given", target=log, detail="given with --log")
         if log
         else LogPlace(kind="none", detail="only a metrics address was given"),

@@ -8,15 +8,18 @@ from collections.abc import Callable
 from typing import cast
 
 from eagletui.engine.reader import LogReader
-from eagletui.host.base import FilePosition, Host
+from eagletui.host.base import FileChunk, FilePosition, Host
 from eagletui.host.logs import follow_log
-from eagletui.model.errors import ConnectionLost, EagletuiError
+from eagletui.model.errors import ConnectionLost, HostError
 from eagletui.model.events import Event, GapReason, LogGap, LogOpened, LogText, LogUnavailable
 from eagletui.model.server import LogPlace
+from eagletui.monitor.backoff import delay
 from eagletui.monitor.hub import Hub
 
 QUIET = 0.5
 """Seconds without a byte after which the end of an old log is taken as reached."""
+EMPTY = 5.0
+"""The same where no byte came at all: the follower may only be starting, or the log be empty."""
 
 
 class Tail:
@@ -47,7 +50,7 @@ class Tail:
         self._reader = LogReader(server, clock=clock)
         self._position: FilePosition | None = None
         self._opened = False
-        self._heard_at = 0.0
+        self._heard_at: float | None = None
 
     @property
     def caught_up(self) -> bool:
@@ -65,67 +68,95 @@ class Tail:
         """
         if not self.place.readable:
             self.whole.set()
-            await self._say(hub, note, [self._opening(), self._unreadable()])
+            self._say(hub, note, [self._opening(), self._unreadable()])
             return
         if not self._opened:
             self._opened = True
-            await self._say(hub, note, [self._opening()])
+            self._say(hub, note, [self._opening()])
         settling = asyncio.ensure_future(self._settle())
         try:
-            async for chunk in follow_log(
-                host, self.place, position=self._position, history=self._history
-            ):
-                at = self._wall()
-                self._heard_at = time.monotonic()
-                events: list[Event] = []
-                if chunk.gap:
-                    self._reader.gap()
-                    events.append(
-                        LogGap(
-                            at=at,
-                            server=self._server,
-                            reason=cast(GapReason, chunk.gap),
-                            skipped=chunk.skipped,
-                        )
-                    )
-                if chunk.data:
-                    events.append(
-                        LogText(
-                            at=at,
-                            server=self._server,
-                            start=chunk.start,
-                            data=chunk.data,
-                            live=chunk.live,
-                        )
-                    )
-                    events += self._reader.feed(chunk.data, at=at, live=chunk.live)
-                await self._say(hub, note, events)
-                self._position = chunk.position
-                if chunk.live:
-                    self.whole.set()
+            await self._follow(host, hub, note)
         except ConnectionLost:
             return  # said by whoever holds the connection; reading goes on after the next one
-        except EagletuiError as error:
-            self.whole.set()
-            unavailable = LogUnavailable(
-                at=self._wall(), server=self._server, detail=error.what, advice=error.advice
-            )
-            await self._say(hub, note, [unavailable])
         finally:
             settling.cancel()
 
+    async def _follow(self, host: Host, hub: Hub, note: Callable[[Event], None]) -> None:
+        """Follow for ever; what can't be followed now may be a moment later."""
+        attempt, said = 0, ""
+        while True:
+            try:
+                async for chunk in follow_log(
+                    host, self.place, position=self._position, history=self._history
+                ):
+                    attempt, said = 0, ""
+                    await hub.room()
+                    self._take(chunk, hub, note)
+                problem = HostError("The log ended.", advice="It is looked for again.")
+            except ConnectionLost:
+                raise
+            except HostError as error:
+                problem = error
+            attempt += 1
+            self.whole.set()
+            if problem.what != said:
+                said = problem.what
+                self._say(hub, note, [self._unavailable(problem)])
+            await asyncio.sleep(delay(attempt))
+
+    def _take(self, chunk: FileChunk, hub: Hub, note: Callable[[Event], None]) -> None:
+        """One chunk, wholly or not at all: nothing is awaited between reading and remembering."""
+        at = self._wall()
+        self._heard_at = time.monotonic()
+        events: list[Event] = []
+        if chunk.gap:
+            self._reader.gap()
+            events.append(
+                LogGap(
+                    at=at,
+                    server=self._server,
+                    reason=cast(GapReason, chunk.gap),
+                    skipped=chunk.skipped,
+                )
+            )
+        if chunk.data:
+            events.append(
+                LogText(
+                    at=at,
+                    server=self._server,
+                    start=chunk.start,
+                    data=chunk.data,
+                    live=chunk.live,
+                )
+            )
+            events += self._reader.feed(chunk.data, at=at, live=chunk.live)
+        self._position = chunk.position
+        self._say(hub, note, events)
+        if chunk.live:
+            self.whole.set()
+
     async def _settle(self) -> None:
         """An old log's last bytes may be the last for hours: silence says that it was read."""
-        self._heard_at = time.monotonic()
+        began = time.monotonic()
         while not self.whole.is_set():
             await asyncio.sleep(QUIET / 2)
-            if time.monotonic() - self._heard_at >= QUIET:
+            now = time.monotonic()
+            if self._heard_at is None:
+                quiet = now - began >= EMPTY
+            else:
+                quiet = now - self._heard_at >= QUIET
+            if quiet:
                 self.whole.set()
 
-    async def _say(self, hub: Hub, note: Callable[[Event], None], events: list[Event]) -> None:
+    def _say(self, hub: Hub, note: Callable[[Event], None], events: list[Event]) -> None:
         for event in events:
             note(event)
-        await hub.put_text(events)
+        hub.put(*events)
+
+    def _unavailable(self, problem: HostError) -> LogUnavailable:
+        return LogUnavailable(
+            at=self._wall(), server=self._server, detail=problem.what, advice=problem.advice
+        )
 
     def _opening(self) -> LogOpened:
         return LogOpened(at=self._wall(), server=self._server, place=self.place)

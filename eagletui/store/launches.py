@@ -57,7 +57,7 @@ class LaunchMemory:
         """Keep one launch that became ready; the same `launch` a second time changes nothing.
 
         Raises:
-            OSError: the file can't be written.
+            OSError: the file can't be read or written; what is there stays.
         """
         if not phases:
             return
@@ -77,8 +77,6 @@ class LaunchMemory:
         try:
             file = msgspec.json.decode(self._path.read_bytes(), type=_File)
         except FileNotFoundError:
-            return _File()
-        except OSError:
             return _File()
         except msgspec.MsgspecError:
             self._set_aside()

@@ -42,7 +42,8 @@ async def test_a_flood_waits_for_its_reader_and_loses_nothing() -> None:
     async def produce() -> None:
         nonlocal sent
         for n in range(6):
-            await hub.put_text([LogText(at=0.0, server="s", start=n, data=chunk)])
+            await hub.room()
+            hub.put(LogText(at=0.0, server="s", start=n, data=chunk))
             sent = n + 1
         hub.close()
 

@@ -1,0 +1,129 @@
+"""A log that can't be followed now, one that is slow to start, and one that is cut off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eagletui.host.local import LocalHost
+from eagletui.model import events as ev
+from eagletui.model.server import LogPlace
+from eagletui.monitor import tail as tail_module
+from eagletui.monitor.hub import Hub
+from eagletui.monitor.tail import Tail
+
+LINE = b"[2026-01-01 00:00:00] The server is fired up and ready to roll!\n"
+
+
+def make(path: Path) -> Tail:
+    return Tail(
+        server="s",
+        place=LogPlace(kind="given", target=str(path)),
+        clock=0.0,
+        history=1 << 20,
+        wall=lambda: 1.0,
+    )
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail_module, "delay", lambda attempt: 0.05)
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[LocalHost]:
+    host = LocalHost()
+    await host.connect()
+    yield host
+    await host.close()
+
+
+async def gather_until(
+    tail: Tail, host: Any, until: Callable[[list[ev.Event]], bool], then: Callable[[], None]
+) -> list[ev.Event]:
+    hub, events = Hub(), list[ev.Event]()
+    running = asyncio.ensure_future(tail.run(host, hub, lambda _: None))
+
+    async def read() -> None:
+        async for batch in hub.batches():
+            events.extend(batch)
+            then()
+            if until(events):
+                return
+
+    try:
+        await asyncio.wait_for(read(), 20)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    return events
+
+
+def text_of(events: list[ev.Event]) -> bytes:
+    return b"".join(e.data for e in events if isinstance(e, ev.LogText))
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_log_that_comes_later_is_followed_then_and_missed_only_once(
+    tmp_path: Path, host: LocalHost
+) -> None:
+    path = tmp_path / "server.log"
+
+    def write() -> None:
+        if not path.exists():
+            path.write_bytes(LINE)
+
+    tail = make(path)
+    events = await gather_until(tail, host, lambda e: text_of(e) == LINE, write_once(write))
+    missing = [e for e in events if isinstance(e, ev.LogUnavailable)]
+    assert [str(path) in e.detail for e in missing] == [True]
+    assert any(isinstance(e, ev.ServerReady) for e in events)
+
+
+def write_once(write: Callable[[], None]) -> Callable[[], None]:
+    loop = asyncio.get_running_loop()
+    state = {"planned": False}
+
+    def then() -> None:
+        if not state["planned"]:
+            state["planned"] = True
+            loop.call_later(0.3, write)
+
+    return then
+
+
+async def test_nothing_is_read_twice_when_a_reader_is_cut_off(
+    tmp_path: Path, host: LocalHost
+) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(LINE)
+    tail = make(path)
+    first = await gather_until(tail, host, lambda e: text_of(e) == LINE, lambda: None)
+    with path.open("ab") as file:
+        file.write(LINE)
+    second = await gather_until(tail, host, lambda e: bool(text_of(e)), lambda: None)
+    assert text_of(first) + text_of(second) == LINE * 2
+    assert len([e for e in (*first, *second) if isinstance(e, ev.LogOpened)]) == 1
+
+
+async def test_silence_before_the_first_byte_is_not_the_end_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail_module, "QUIET", 0.05)
+
+    async def slow(*_: object, **__: object) -> AsyncIterator[object]:
+        await asyncio.sleep(60)
+        yield None
+
+    monkeypatch.setattr(tail_module, "follow_log", slow)
+    tail = make(tmp_path / "x")
+    running = asyncio.ensure_future(tail.run(None, Hub(), lambda _: None))  # type: ignore[arg-type]
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(tail.whole.wait(), 0.5)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert not tail.caught_up
