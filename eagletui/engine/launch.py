@@ -13,7 +13,7 @@ from eagletui.engine.logline import Bar, Record
 from eagletui.engine.releases import Range, releases_of_arguments
 from eagletui.model import events as ev
 from eagletui.model.speculative import Speculative
-from eagletui.model.text import visible
+from eagletui.model.text import visible, visible_value
 
 READY = "The server is fired up and ready to roll!"
 # The first line of the launcher's own that a log may hold comes this long before the arguments.
@@ -113,7 +113,7 @@ class Launch:
 
     def arguments(self, text: str, now: Moment) -> Iterator[ev.Event]:
         """`server_args=…`."""
-        self.args = read_arguments(text)
+        self.args = visible_value(read_arguments(text))
         self.speculative = speculative_of(self.args)
         self.releases = self.releases.narrowed(releases_of_arguments(self.args))
         self.ladder = lad.plan(self.speculative, self.args, self.releases)

@@ -18,7 +18,7 @@ from eagletui.engine.metrics_table import (
 )
 from eagletui.model.errors import EagletuiError
 from eagletui.model.readings import Histogram, RankCounters, Reading
-from eagletui.model.text import visible_bytes
+from eagletui.model.text import visible, visible_bytes
 
 MAX_BODY = 32 << 20
 
@@ -158,8 +158,8 @@ def _plan(layout: Layout) -> _Plan:
     first: Labels = next((series.labels for series in layout.series), {})
     constants = {
         "engine": engine,
-        "model_name": first.get("model_name", ""),
-        "engine_type": first.get("engine_type", ""),
+        "model_name": visible(first.get("model_name", "")),
+        "engine_type": visible(first.get("engine_type", "")),
         "dp_ranks": max((len(s.ranks) for s in sources.values() if s.how != "total"), default=1),
         "samples": layout.samples,
     }

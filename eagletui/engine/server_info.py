@@ -10,6 +10,7 @@ import msgspec
 from eagletui.model.base import Data
 from eagletui.model.secrets import mask_value
 from eagletui.model.speculative import Speculative
+from eagletui.model.text import visible_value
 
 # Newest first; the old address still answers, with a warning in the log for every call.
 PATHS = ("/server_info", "/get_server_info")
@@ -37,9 +38,9 @@ class ServerInfo(Data, frozen=True):
 
 
 def read_server_info(body: bytes) -> ServerInfo | None:
-    """The reply, masked; None where it is something else."""
+    """The reply, masked and without control characters; None where it is something else."""
     try:
-        reply = msgspec.json.decode(body)
+        reply = visible_value(msgspec.json.decode(body))
     except (msgspec.DecodeError, RecursionError):
         return None
     if not isinstance(reply, dict) or not ("model_path" in reply or "version" in reply):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI
@@ -24,6 +26,17 @@ def visible(text: str) -> str:
         return text
     text = _ESCAPES.sub("", text).replace("\t", "    ")
     return _UNSAFE.sub("·", text)
+
+
+def visible_value(value: Any) -> Any:
+    """A JSON-like value with every text in it made safe, all the way down."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {visible_value(key): visible_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(visible_value(item) for item in value)
+    return value
 
 
 def visible_bytes(data: bytes, limit: int = 8192) -> str:
