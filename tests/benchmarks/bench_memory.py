@@ -1,8 +1,8 @@
 """Memory of a day: 24 hours of 1 Hz samples and 5 million log lines, run faster than life.
 
 Everything goes the way it goes in the program: text through the log reader, every event through
-the screen's session (state, series, stored log), with the libraries of a connection loaded. Flat
-means that the second half of the day adds next to nothing to the first.
+the screen's session (state, series, stored log), with the libraries of a connection loaded. What
+grows is the stored log up to its limit, and the thinned series up to two days.
 """
 
 from __future__ import annotations
@@ -165,6 +165,6 @@ def rows() -> list[dict[str, object]]:
             "what": "what the second half of that day added",
             "measured": f"{evening - noon:+.1f} MB",
             "reference": f"the first half {noon - before:+.1f} MB; a day in {took:.0f} s",
-            "reach": "flat",
+            "reach": "flat once the stored log is full (64 MB, compressed)",
         },
     ]
