@@ -47,7 +47,7 @@ JUDGE_EVERY = 1.0
 LAST_WORDS = 0.5
 STEADY = 10.0
 CATCH_UP_LIMIT = 20.0
-HTTP_TIMEOUT = aiohttp.ClientTimeout(total=15.0, sock_connect=5.0)
+HTTP_TIMEOUT = aiohttp.ClientTimeout(total=8.0, sock_connect=5.0)
 # Trying again by itself would only lock an account or weaken a warning.
 _FINAL = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
 
