@@ -1,0 +1,108 @@
+"""What a person gives by hand, and what a look that fails leaves standing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eagletui.host.processes import Found, RawServer
+from eagletui.model.errors import CommandTimeout, ConnectionLost
+from eagletui.monitor import discovery as discovery_module
+from eagletui.monitor.api import Wanted
+from eagletui.monitor.discovery import Discovery
+
+ARGV = ("python", "-m", "sglang.launch_server", "--model-path", "m", "--api-key", "sesame")
+RAW = RawServer(key="7@1", pid=7, start_ticks=1, argv=ARGV, cwd="/srv", environment={})
+OTHER = RawServer(
+    key="8@1", pid=8, start_ticks=1, argv=(*ARGV, "--port", "30001"), cwd="/home", environment={}
+)
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the next looks give: a `Found`, or an error to raise."""
+    answers: list[Any] = []
+
+    async def find(_: object, before: object = None) -> Found:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, Found)
+        return answer
+
+    async def version(*_: object) -> str:
+        return "0.5.\x1b[2J23"
+
+    class NoGpus:
+        def __init__(self, _: object) -> None: ...
+
+        async def processes(self) -> tuple[()]:
+            return ()
+
+    monkeypatch.setattr(discovery_module, "find_servers", find)
+    monkeypatch.setattr(discovery_module, "sglang_version", version)
+    monkeypatch.setattr(discovery_module, "GpuReader", NoGpus)
+    return answers
+
+
+async def look(wanted: Wanted, answers: list[Any], *founds: Any) -> Any:
+    discovery = Discovery(wanted)
+    answers.extend(founds)
+    for _ in founds:
+        result = await discovery.look(None)  # type: ignore[arg-type]
+    return result
+
+
+async def test_a_servers_key_goes_to_its_own_address_only(host: list[Any]) -> None:
+    (own,), _ = await look(Wanted(), host, Found(servers=(RAW,)))
+    assert own.api_key == "sesame"
+    assert "sesame" not in repr(own)
+    (same,), _ = await look(Wanted(metrics=own.url), host, Found(servers=(RAW,)))
+    assert same.api_key == "sesame"
+    (elsewhere,), _ = await look(Wanted(metrics="http://elsewhere:1"), host, Found(servers=(RAW,)))
+    assert (elsewhere.url, elsewhere.api_key) == ("http://elsewhere:1", None)
+
+
+async def test_a_password_in_a_given_address_is_used_and_not_shown(host: list[Any]) -> None:
+    wanted = Wanted(metrics="http://bob:hunter2@gpu1:30000/metrics")
+    (target,), _ = await look(wanted, host, Found())
+    assert target.url == "http://bob:hunter2@gpu1:30000"
+    assert "hunter2" not in target.process.key + target.process.url
+
+
+async def test_what_a_host_says_is_made_safe(host: list[Any]) -> None:
+    (target,), _ = await look(Wanted(), host, Found(servers=(RAW,)))
+    assert "\x1b" not in target.process.version
+    assert "sesame" not in " ".join(target.process.argv)
+
+
+async def test_a_look_that_fails_forgets_nobody(host: list[Any]) -> None:
+    slow = CommandTimeout("too slow")
+    targets, _ = await look(Wanted(), host, Found(servers=(RAW,)), slow)
+    assert [target.process.pid for target in targets] == [7]
+
+
+async def test_a_host_that_cannot_be_looked_at_still_takes_a_given_log(host: list[Any]) -> None:
+    targets, looked_at = await look(Wanted(log="/srv/x.log"), host, CommandTimeout("no /proc"))
+    assert [target.process.key for target in targets] == ["log:/srv/x.log"]
+    assert looked_at == ("no /proc",)
+
+
+async def test_a_lost_connection_is_not_swallowed(host: list[Any]) -> None:
+    with pytest.raises(ConnectionLost):
+        await look(Wanted(), host, ConnectionLost("gone"))
+
+
+async def test_a_named_pid_is_the_only_one(host: list[Any]) -> None:
+    both = Found(servers=(RAW, OTHER))
+    targets, _ = await look(Wanted(pid=8), host, both)
+    assert [target.process.pid for target in targets] == [8]
+    targets, looked_at = await look(Wanted(pid=9), host, both)
+    assert targets == ()
+    assert "9" in looked_at[-1]
+
+
+async def test_only_servers_below_a_folder(host: list[Any]) -> None:
+    targets, _ = await look(Wanted(under="/srv"), host, Found(servers=(RAW, OTHER)))
+    assert [target.process.pid for target in targets] == [7]
