@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import App
 from textual.color import Color, ColorParseError
@@ -22,6 +23,7 @@ from eagletui.model.state import State
 from eagletui.store.places import themes_folder
 from eagletui.tui.ask import ScreenAsker
 from eagletui.tui.config import INTERVALS, Settings
+from eagletui.tui.crash import safe_traceback
 from eagletui.tui.messages import EventsArrived
 from eagletui.tui.palette import ActionCommands
 from eagletui.tui.screens.base import EagleScreen
@@ -128,6 +130,12 @@ class EagleApp(App[None]):
 
     def _start_feed(self) -> None:
         self.run_worker(self._pump(), name="feed", exclusive=True, group="feed")
+
+    def _fatal_error(self) -> None:
+        """Leave after a fault of ours: no local variables, no secrets, no control characters."""
+        self.bell()
+        self._exit_renderables.append(Text(safe_traceback()))
+        self._close_messages_no_wait()
 
     async def _pump(self) -> None:
         """Hand every batch of events to the message queue; this worker touches no widget."""

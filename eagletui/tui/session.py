@@ -11,6 +11,7 @@ from eagletui.model import events as ev
 from eagletui.model.history import History
 from eagletui.model.logstore import LogStore
 from eagletui.model.state import ServerState, State, fold
+from eagletui.tui.verdict import STOPPED
 
 MAX_LOGS = 4
 LOG_BYTES = 64 << 20
@@ -119,18 +120,25 @@ def _toast(before: State, after: State, event: ev.Event) -> Toast | None:
         if event.link == "connected" and was in ("lost", "failed", "connecting") and before.host:
             return Toast("Connected again", before.host.name, "information")
         return None
-    key: str = getattr(event, "server", "")
-    if key != after.selected or not key:
+    key = after.selected
+    old, new = before.servers.get(key), after.servers.get(key)
+    if new is None:
         return None
-    old, new = before.servers.get(key), after.servers[key]
-    if isinstance(event, ev.ServerGone) and (old is None or old.alive):
-        reason = new.verdicts[0].title if new.verdicts else "Its process is gone."
-        return Toast("Server gone", reason, "error")
+    if new.gone_at is not None and (old is None or old.alive):
+        # A look that misses the server says so before `ServerGone` does.
+        return Toast("Server gone", _why_gone(new), "error")
+    if getattr(event, "server", "") != key:
+        return None
     if isinstance(event, ev.Diagnosed) and event.ended and not (old and old.ended) and _live(new):
         return Toast("Server crashed", event.diagnosis.title, "error")
     if isinstance(event, ev.ServerReady) and not (old and old.ready) and _live(new):
         return Toast("Ready", new.process.model or "The server takes requests.", "information")
     return None
+
+
+def _why_gone(server: ServerState) -> str:
+    reasons = (v.title for v in server.verdicts if v.severity == "fatal" or v.code == STOPPED)
+    return next(reasons, "Its process is gone.")
 
 
 def _live(server: ServerState) -> bool:

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from eagletui.model.state import ServerState
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.screens.base import EagleScreen
+from eagletui.tui.situation import came_up
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Chart
 from eagletui.tui.widgets.charts import (
@@ -101,7 +102,7 @@ class MainScreen(EagleScreen):
     def _shows_ladder(self, view: View, server: ServerState) -> bool:
         if "charts" not in view.facts:
             return True
-        return self._startup or (not server.ready and server.metrics.at is None)
+        return self._startup or (not came_up(server) and server.metrics.at is None)
 
     def _show_charts(self, view: View, server: ServerState) -> None:
         series = view.series
