@@ -11,10 +11,12 @@ from eagletui.model import events as ev
 from eagletui.model.history import History
 from eagletui.model.logstore import LogStore
 from eagletui.model.state import ServerState, State, fold
+from eagletui.tui.latest import charted
 from eagletui.tui.verdict import STOPPED
 
 MAX_LOGS = 4
 LOG_BYTES = 64 << 20
+ALL_LOG_BYTES = 96 << 20
 SLICE_BYTES = 128 << 10
 SLICE_EVENTS = 200
 
@@ -40,13 +42,15 @@ class Session:
 
     Args:
         log_bytes: how much of each log is kept.
+        all_log_bytes: how much of all logs together; those of other servers make room.
     """
 
-    def __init__(self, log_bytes: int = LOG_BYTES) -> None:
+    def __init__(self, log_bytes: int = LOG_BYTES, all_log_bytes: int = ALL_LOG_BYTES) -> None:
         self.state = State()
         self.history = History()
         self.logs: dict[str, LogStore] = {}
         self._log_bytes = log_bytes
+        self._all_log_bytes = max(log_bytes, all_log_bytes)
 
     def take(self, events: Sequence[ev.Event]) -> list[Toast]:
         """Fold events in; returns what should pop up."""
@@ -54,9 +58,14 @@ class Session:
         for event in events:
             before = self.state
             self.state = fold(before, event)
-            self.history.add(event)
+            server = self.state.servers.get(getattr(event, "server", ""))
+            if isinstance(event, ev.Scraped) and server is not None:
+                self.history.add(charted(event, server))
+            else:
+                self.history.add(event)
             if isinstance(event, ev.LogText):
                 self._log(event.server).append(event.data)
+                self._bound_logs()
             elif isinstance(event, ev.LogGap):
                 self._log(event.server).gap(gap_text(event))
             toast = _toast(before, self.state, event)
@@ -73,6 +82,14 @@ class Session:
                 del self.logs[oldest]
         self.logs[server] = store  # last written is last: the first goes first
         return store
+
+    def _bound_logs(self) -> None:
+        """Let go of logs of other servers, the one written longest ago first."""
+        total = sum(store.memory for store in self.logs.values())
+        for key in [key for key in self.logs if key != self.state.selected]:
+            if total <= self._all_log_bytes:
+                return
+            total -= self.logs.pop(key).memory
 
 
 def slices(

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.state import ServerState, State
-from eagletui.tui import words
+from eagletui.tui import latest, words
 
 Level = Literal["ok", "busy", "info", "warning", "error", "fatal"]
 
@@ -127,14 +127,12 @@ def _link(state: State, now: float) -> Verdict | None:
 def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
     if not server.ready:
         return _loading(server, remaining)
-    rates, reading, decode = server.metrics.rates, server.metrics.reading, server.decode
-    running = reading.running if reading is not None else decode.running if decode else None
+    running = latest.running(server, now)
     if running is not None and running < 1 and not _moved(server, now):
         return Verdict("ok", "Ready and idle: no requests.", word="IDLE")
     if running is None:
         return Verdict("ok", "Ready.", word="READY")
-    accept = rates.accept_length if rates else decode.accept_length if decode else None
-    speed = rates.tok_s if rates else decode.gen_throughput if decode else None
+    accept, speed = latest.accept_length(server, now).value, latest.tok_s(server, now).value
     # Between two requests the gauge may say none while tokens still move.
     parts = [f"Serving {words.count(max(1, int(running)), 'request')}"]
     if accept is not None and server.speculative.on:

@@ -93,3 +93,14 @@ def test_a_look_that_misses_the_server_pops_up_before_the_server_is_said_gone() 
     assert titles(session, [look, gone]) == ["Server gone"]
     back = ev.ServersFound(at=NOW + 1, servers=(process(),))
     assert titles(session, [back, ev.ServersFound(at=NOW + 2, servers=())]) == ["Server gone"]
+
+
+def test_all_logs_together_are_bounded_and_the_watched_one_stays() -> None:
+    session = Session(log_bytes=2_000_000, all_log_bytes=2_500_000)
+    session.take([*connected(), *found()])
+    for number, key in enumerate((KEY, "a", "b", KEY)):
+        data = b"".join(b"%d %d\n" % (number, n) for n in range(120_000))
+        session.take([ev.LogText(at=NOW, server=key, start=0, data=data)])
+        assert sum(store.memory for store in session.logs.values()) <= 2_500_000
+    assert KEY in session.logs
+    assert "a" not in session.logs

@@ -30,6 +30,7 @@ from eagletui.tui.widgets.charts import (
 from eagletui.tui.widgets.gpus import Gpus
 from eagletui.tui.widgets.ladder import Ladder
 from eagletui.tui.widgets.log_holder import LogHolder
+from eagletui.tui.widgets.log_view import LogView
 from eagletui.tui.widgets.numbers import Numbers
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
 
@@ -108,16 +109,17 @@ class MainScreen(EagleScreen):
         series = view.series
         if self.has_class("-loading") or series is None:
             return
-        for number, spec in enumerate(specs(server), 1):
+        begin, end = view.span
+        chosen = specs(server, series, begin)
+        for number, spec in enumerate(chosen, 1):
             chart = self._chart(number)
             title = border_title(number, spec, server, chart.size.width)
             if chart.border_title != title:
                 chart.border_title = title
         if not self._clock.due(view, self.eagle.monotonic()):
             return
-        begin, end = view.span
         markers = markers_of(series, begin, end)
-        for number, spec in enumerate(specs(server), 1):
+        for number, spec in enumerate(chosen, 1):
             self._chart(number).show(
                 lines_of(spec, series, begin, end),
                 begin=begin,
@@ -144,6 +146,12 @@ class MainScreen(EagleScreen):
             "back": filled or self._startup or self.focused is not None or held,
         }
         return frozenset(fact for fact, holds in facts.items() if holds)
+
+    @on(LogView.Found)
+    def _searched(self, event: LogView.Found) -> None:
+        if event.line is None:
+            what = "error" if event.what == "error" else "match"
+            self.notify(f"The log that is kept has no {what}.", timeout=2, markup=False)
 
     # --- panels ------------------------------------------------------------------------------
 
