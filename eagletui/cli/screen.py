@@ -59,6 +59,7 @@ def open_screen(
     Raises:
         ConfigError: `config.toml` can't be used.
         UsageError: an option can't be used.
+        SystemExit: the screen ended with a fault of ours; its code is not 0.
     """
     settings = load_settings()
     # The screen is drawn on standard error, as Textual does.
@@ -97,3 +98,5 @@ def open_screen(
         read_only=options.read_only,
     )
     app.run()
+    if app.return_code:
+        raise SystemExit(app.return_code)

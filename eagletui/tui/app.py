@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import App
 from textual.color import Color, ColorParseError
@@ -19,9 +20,11 @@ from eagletui.model.errors import EagletuiError
 from eagletui.model.events import LinkChanged
 from eagletui.model.feed import Feed
 from eagletui.model.state import State
+from eagletui.model.text import visible
 from eagletui.store.places import themes_folder
 from eagletui.tui.ask import ScreenAsker
 from eagletui.tui.config import INTERVALS, Settings
+from eagletui.tui.crash import safe_traceback
 from eagletui.tui.messages import EventsArrived
 from eagletui.tui.palette import ActionCommands
 from eagletui.tui.screens.base import EagleScreen
@@ -112,10 +115,12 @@ class EagleApp(App[None]):
         for theme in found.themes.values():
             self.register_theme(theme)
         for problem in found.problems:
-            self.notify(str(problem), title="A theme is left out", severity="warning")
+            self.notify(str(problem), title="A theme is left out", severity="warning", markup=False)
         chosen = self.settings.host(self._target).accent
         if chosen and self.accent is None:
-            self.notify(f'"{chosen}" is not a colour.', title="accent", severity="warning")
+            self.notify(
+                f'"{chosen}" is not a colour.', title="accent", severity="warning", markup=False
+            )
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
             return
@@ -124,10 +129,17 @@ class EagleApp(App[None]):
             f"Known themes: {', '.join(sorted(self.available_themes))}.",
             title=f'There is no theme "{self.settings.theme}"',
             severity="warning",
+            markup=False,
         )
 
     def _start_feed(self) -> None:
         self.run_worker(self._pump(), name="feed", exclusive=True, group="feed")
+
+    def _fatal_error(self) -> None:
+        """Leave after a fault of ours: no local variables, no secrets, no control characters."""
+        self.bell()
+        self._exit_renderables.append(Text(safe_traceback()))
+        self._close_messages_no_wait()
 
     async def _pump(self) -> None:
         """Hand every batch of events to the message queue; this worker touches no widget."""
@@ -207,7 +219,7 @@ class EagleApp(App[None]):
         self.draw_now()
 
     def _pop_up(self, toast: Toast) -> None:
-        self.notify(toast.text, title=toast.title, severity=toast.severity)
+        self.notify(visible(toast.text), title=toast.title, severity=toast.severity, markup=False)
         if self.settings.bell:
             self.bell()
 
@@ -215,9 +227,6 @@ class EagleApp(App[None]):
 
     def _go_where_it_belongs(self) -> None:
         state = self.session.state
-        alive = [key for key, server in state.servers.items() if server.alive]
-        if not state.selected and state.looked and len(alive) == 1 and not self._wants_list:
-            self._select(alive[0])
         base = next((s for s in self.screen_stack if isinstance(s, EagleScreen)), None)
         kind = place(state, self._wants_list)
         if base is None or kind == base.KIND:
@@ -243,11 +252,7 @@ class EagleApp(App[None]):
         self._wants_list = False
         if server == self.session.state.selected:
             self.draw_now()
-        else:
-            self._select(server)
-
-    def _select(self, server: str) -> None:
-        if self._feed is not None:
+        elif self._feed is not None:
             self._feed.select(server)
 
     def feed_log(self, path: str) -> None:
@@ -348,8 +353,14 @@ class EagleApp(App[None]):
 
     def action_picture(self) -> None:
         """Save the screen as SVG and say where."""
-        path = self.save_screenshot(path=str(Path.cwd()))
-        self.notify(path, title="Screenshot saved")
+        try:
+            path = self.save_screenshot(path=str(Path.cwd()))
+        except OSError as error:
+            why = error.strerror or str(error)
+            text = f"{why}. Start eagletui in a folder that you may write to."
+            self.notify(text, title="No screenshot saved", severity="error", markup=False)
+            return
+        self.notify(path, title="Screenshot saved", markup=False)
 
     def action_interrupt(self) -> None:
         """Copy what is selected; else a second press within two seconds leaves."""
@@ -371,9 +382,7 @@ def place(state: State, wants_list: bool) -> str:
         return "servers"
     if state.selected:
         return "main"
-    if state.looked and len([s for s in state.servers.values() if s.alive]) != 1:
-        return "servers"
-    return "connecting"
+    return "servers" if state.looked else "connecting"
 
 
 def _make(kind: str) -> EagleScreen:

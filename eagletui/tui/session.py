@@ -11,9 +11,12 @@ from eagletui.model import events as ev
 from eagletui.model.history import History
 from eagletui.model.logstore import LogStore
 from eagletui.model.state import ServerState, State, fold
+from eagletui.tui.latest import charted
+from eagletui.tui.verdict import STOPPED
 
 MAX_LOGS = 4
 LOG_BYTES = 64 << 20
+ALL_LOG_BYTES = 96 << 20
 SLICE_BYTES = 128 << 10
 SLICE_EVENTS = 200
 
@@ -39,13 +42,15 @@ class Session:
 
     Args:
         log_bytes: how much of each log is kept.
+        all_log_bytes: how much of all logs together; those of other servers make room.
     """
 
-    def __init__(self, log_bytes: int = LOG_BYTES) -> None:
+    def __init__(self, log_bytes: int = LOG_BYTES, all_log_bytes: int = ALL_LOG_BYTES) -> None:
         self.state = State()
         self.history = History()
         self.logs: dict[str, LogStore] = {}
         self._log_bytes = log_bytes
+        self._all_log_bytes = max(log_bytes, all_log_bytes)
 
     def take(self, events: Sequence[ev.Event]) -> list[Toast]:
         """Fold events in; returns what should pop up."""
@@ -53,9 +58,14 @@ class Session:
         for event in events:
             before = self.state
             self.state = fold(before, event)
-            self.history.add(event)
+            server = self.state.servers.get(getattr(event, "server", ""))
+            if isinstance(event, ev.Scraped) and server is not None:
+                self.history.add(charted(event, server))
+            else:
+                self.history.add(event)
             if isinstance(event, ev.LogText):
                 self._log(event.server).append(event.data)
+                self._bound_logs()
             elif isinstance(event, ev.LogGap):
                 self._log(event.server).gap(gap_text(event))
             toast = _toast(before, self.state, event)
@@ -72,6 +82,14 @@ class Session:
                 del self.logs[oldest]
         self.logs[server] = store  # last written is last: the first goes first
         return store
+
+    def _bound_logs(self) -> None:
+        """Let go of logs of other servers, the one written longest ago first."""
+        total = sum(store.memory for store in self.logs.values())
+        for key in [key for key in self.logs if key != self.state.selected]:
+            if total <= self._all_log_bytes:
+                return
+            total -= self.logs.pop(key).memory
 
 
 def slices(
@@ -119,18 +137,25 @@ def _toast(before: State, after: State, event: ev.Event) -> Toast | None:
         if event.link == "connected" and was in ("lost", "failed", "connecting") and before.host:
             return Toast("Connected again", before.host.name, "information")
         return None
-    key: str = getattr(event, "server", "")
-    if key != after.selected or not key:
+    key = after.selected
+    old, new = before.servers.get(key), after.servers.get(key)
+    if new is None:
         return None
-    old, new = before.servers.get(key), after.servers[key]
-    if isinstance(event, ev.ServerGone) and (old is None or old.alive):
-        reason = new.verdicts[0].title if new.verdicts else "Its process is gone."
-        return Toast("Server gone", reason, "error")
+    if new.gone_at is not None and (old is None or old.alive):
+        # A look that misses the server says so before `ServerGone` does.
+        return Toast("Server gone", _why_gone(new), "error")
+    if getattr(event, "server", "") != key:
+        return None
     if isinstance(event, ev.Diagnosed) and event.ended and not (old and old.ended) and _live(new):
         return Toast("Server crashed", event.diagnosis.title, "error")
     if isinstance(event, ev.ServerReady) and not (old and old.ready) and _live(new):
         return Toast("Ready", new.process.model or "The server takes requests.", "information")
     return None
+
+
+def _why_gone(server: ServerState) -> str:
+    reasons = (v.title for v in server.verdicts if v.severity == "fatal" or v.code == STOPPED)
+    return next(reasons, "Its process is gone.")
 
 
 def _live(server: ServerState) -> bool:

@@ -6,9 +6,14 @@ from typing import Literal, NamedTuple
 
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.state import ServerState, State
-from eagletui.tui import words
+from eagletui.tui import latest, words
 
 Level = Literal["ok", "busy", "info", "warning", "error", "fatal"]
+
+SERIOUS = ("fatal", "error")
+
+# Code of the diagnosis that says who stopped the server.
+STOPPED = "terminated"
 
 # Level → glyph, word, style. The glyph and the word carry the meaning; the colour repeats it.
 # Seconds without a token after which a server with no requests is called idle.
@@ -50,20 +55,45 @@ def verdicts(state: State, now: float, remaining: float | None = None) -> tuple[
     found.extend(
         _said(diagnosis) for diagnosis in server.verdicts if _worth_saying(server, diagnosis)
     )
-    if server.gone_at is not None and not any(v.level == "fatal" for v in found):
-        found.append(
-            Verdict(
-                "fatal",
-                f"The server's process is gone since {words.seconds(now - server.gone_at)}.",
-                advice="The log's last lines may say why: l.",
-                word="GONE",
-            )
-        )
+    end: Verdict | None = None
     if server.alive:
-        found.append(_doing(server, remaining, now))
+        if not _stands_still(server, now):
+            found.append(_doing(server, remaining, now))
         found.extend(_blind(server))
+    elif not any(verdict.level == "fatal" for verdict in found):
+        end = _ending(server, now)
+        found.append(end)
     order: dict[Level, int] = {"fatal": 0, "error": 1, "warning": 2, "busy": 3, "ok": 3, "info": 4}
-    return tuple(sorted(found, key=lambda verdict: order[verdict.level]))
+    return tuple(sorted(found, key=lambda said: 0 if said is end else order[said.level]))
+
+
+def _ending(server: ServerState, now: float) -> Verdict:
+    """Why the server is not there, where nothing fatal says it."""
+    stop = next((found for found in server.diagnoses if found.code == STOPPED), None)
+    if stop is not None and server.ended:
+        return Verdict("info", f"{stop.title.rstrip('.')}.", stop.evidence, word="STOPPED")
+    advice = "The log's last lines may say why: l."
+    if server.gone_at is None:
+        return Verdict("fatal", "The log says that this launch is over.", "", advice, "ENDED")
+    text = f"The server's process is gone since {words.seconds(now - server.gone_at)}."
+    if stop is not None:
+        return Verdict("info", text, stop.evidence or stop.title, word="STOPPED")
+    return Verdict("fatal", text, "", advice, "GONE")
+
+
+def _moved(server: ServerState, now: float) -> bool:
+    """Whether a token moved a moment ago."""
+    return server.progress_at is not None and now - server.progress_at < IDLE_AFTER
+
+
+def _stands_still(server: ServerState, now: float) -> bool:
+    """Whether an error contradicts that the server serves: then only the error is said."""
+    if not server.ready:
+        return False
+    if any(alert.severity in SERIOUS for alert in server.alerts):
+        return True
+    failed = any(found.severity in SERIOUS for found in server.diagnoses)
+    return failed and not _moved(server, now)
 
 
 def _said(diagnosis: Diagnosis) -> Verdict:
@@ -97,15 +127,12 @@ def _link(state: State, now: float) -> Verdict | None:
 def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
     if not server.ready:
         return _loading(server, remaining)
-    rates, reading, decode = server.metrics.rates, server.metrics.reading, server.decode
-    running = reading.running if reading is not None else decode.running if decode else None
-    moved = server.progress_at is not None and now - server.progress_at < IDLE_AFTER
-    if running is not None and running < 1 and not moved:
+    running = latest.running(server, now)
+    if running is not None and running < 1 and not _moved(server, now):
         return Verdict("ok", "Ready and idle: no requests.", word="IDLE")
     if running is None:
         return Verdict("ok", "Ready.", word="READY")
-    accept = rates.accept_length if rates else decode.accept_length if decode else None
-    speed = rates.tok_s if rates else decode.gen_throughput if decode else None
+    accept, speed = latest.accept_length(server, now).value, latest.tok_s(server, now).value
     # Between two requests the gauge may say none while tokens still move.
     parts = [f"Serving {words.count(max(1, int(running)), 'request')}"]
     if accept is not None and server.speculative.on:

@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input, OptionList
 
 from eagletui.model import events as ev
+from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import HostError
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import HostSettings, Settings
@@ -18,6 +19,7 @@ from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.main import PANELS, MainScreen
 from tests.tui.driving import Clock, QuietFeed, inject, make_app, settle
 from tests.tui.scenes import KEY, NOW, SCENES, connected, found, gpus, process, scrape
+from tests.tui.text_snapshot import screen_text
 
 WIDE = (120, 35)
 
@@ -54,12 +56,12 @@ async def test_each_scene_has_its_screen(scene: str, expected: str) -> None:
         assert kind(app) == expected
 
 
-async def test_one_server_is_selected_by_itself() -> None:
+async def test_the_feed_chooses_not_the_screen() -> None:
     feed = QuietFeed([*connected(), ev.ServersFound(at=NOW, servers=(process(),))])
     app = make_app(feed=feed)
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
-        assert ("select", KEY) in feed.wishes
+        assert (feed.wishes, kind(app)) == ([], "servers")
         await inject(app, pilot, ev.ServerSelected(at=NOW, server=KEY))
         assert kind(app) == "main"
 
@@ -424,3 +426,89 @@ async def test_selecting_another_server_shows_its_log() -> None:
         holder = main_screen(app).query_one("#tail")
         await inject(app, pilot, ev.ServerSelected(at=NOW, server="77@1"))
         assert getattr(holder, "log_view").store is app.session.logs["77@1"]  # noqa: B009
+
+
+async def test_escape_leads_back_from_the_list_to_the_watched_server() -> None:
+    app = make_app(SCENES["serving"]())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await pilot.press("s")
+        await settle(pilot)
+        assert "esc Back" in app.screen.query_one("#keys").render().plain  # type: ignore[union-attr]
+        await pilot.press("escape")
+        await settle(pilot)
+        assert kind(app) == "main"
+
+
+@pytest.mark.parametrize("scene", ["serving", "loading"])
+@pytest.mark.parametrize("size", [(60, 20), (80, 40), (120, 35), (120, 50)])
+async def test_a_filled_panel_takes_all_the_room(scene: str, size: tuple[int, int]) -> None:
+    app = make_app(SCENES[scene]())
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        screen = main_screen(app)
+        for keys, name in (("55", "gpus"), ("6", "tail")):
+            await pilot.press(*keys)
+            await settle(pilot)
+            rest = sum(screen.query_one(n).size.height for n in ("#header", "#verdicts", "#keys"))
+            assert screen.query_one(f"#{name}").outer_size.height == size[1] - rest
+
+
+async def test_a_server_that_was_stopped_is_shown_everywhere() -> None:
+    stop = Diagnosis(code="terminated", severity="info", title="Stopped by SIGTERM")
+    events = [
+        *SCENES["serving_by_log"](),
+        ev.Diagnosed(at=NOW, server=KEY, diagnosis=stop, ended=True),
+    ]
+    app = make_app(events)
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert "STOPPED" in app.screen.query_one("#verdicts").render().plain  # type: ignore[union-attr]
+        await pilot.press("s")
+        await settle(pilot)
+        card = app.screen.query_one("#cards", OptionList).options[0].prompt
+        assert "STOPPED" in str(card)
+
+
+async def test_a_screenshot_that_cannot_be_written_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied", "/[/nowhere]")
+
+    app = make_app(SCENES["serving"]())
+    monkeypatch.setattr(app, "save_screenshot", refuse)
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await pilot.press("f8")
+        await settle(pilot)
+        assert [(n.title, n.severity) for n in app._notifications] == [
+            ("No screenshot saved", "error")
+        ]
+
+
+async def test_remote_text_is_no_markup() -> None:
+    app = make_app(SCENES["serving"]())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await inject(app, pilot, ev.LinkChanged(at=NOW, link="lost", detail="[/b] [link=x\x1b[1m"))
+        assert [(n.message, n.markup) for n in app._notifications] == [("[/b] [link=x", False)]
+
+
+async def test_a_search_that_finds_nothing_and_a_filter_that_hides_all_say_so() -> None:
+    app = make_app(SCENES["loading"]())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await pilot.press("6", "e")
+        await settle(pilot)
+        assert [n.message for n in app._notifications] == ["The log that is kept has no error."]
+        await pilot.press("l")
+        await settle(pilot)
+        for key in ("e", "E"):
+            await pilot.press(key)
+            await settle(pilot)
+            assert "no error" in app.screen.query_one("#status").render().plain  # type: ignore[union-attr]
+        assert "x shows more" not in screen_text(app)
+        await pilot.press("v", "v", "v")
+        await settle(pilot)
+        assert "No line passes what is hidden and filtered; x shows more." in screen_text(app)

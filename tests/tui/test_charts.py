@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+from textual.geometry import Size
+
+from eagletui.model import events as ev
 from eagletui.model.history import History
 from eagletui.model.state import ServerState, State, fold_all
 from eagletui.tui.config import Settings
+from eagletui.tui.session import Session
+from eagletui.tui.verdict import verdicts
 from eagletui.tui.view import View
 from eagletui.tui.widgets.charts import (
     ACCEPT,
@@ -16,7 +23,8 @@ from eagletui.tui.widgets.charts import (
     specs,
     title_of,
 )
-from tests.tui.scenes import KEY, NOW, SCENES, scrape
+from eagletui.tui.widgets.numbers import Numbers, number_rows
+from tests.tui.scenes import KEY, NOW, SCENES, ready, scrape
 
 
 def load(scene: str) -> tuple[ServerState, History]:
@@ -95,3 +103,69 @@ def test_the_span_of_all_begins_with_the_first_point() -> None:
     assert view.span == (NOW - 600, NOW)
     assert view._replace(window="15m").span == (NOW - 900, NOW)
     assert server.ready
+
+
+def last_scrape(**rates: object) -> ev.Scraped:
+    """A scrape at `NOW` with these rates."""
+    event = scrape(NOW, 600)
+    return replace(event, rates=replace(event.rates, **rates))
+
+
+UNTIMED = {"verify_ms": None, "draft_ms": None, "draft_extend_ms": None}
+
+
+@pytest.mark.parametrize("source", ["none", "pass counter"])
+def test_an_idle_server_keeps_its_verify_chart(source: str) -> None:
+    history = History()
+    events = [*SCENES["serving"](), last_scrape(source=source, step_ms=None, **UNTIMED)]
+    history.add_all(events)
+    server = fold_all(State(), events).server
+    assert server is not None
+    series = history.server(KEY)
+    spec = specs(server, series, NOW - 300)[1]
+    assert (spec, title_of(spec, server)) == (VERIFY, "verify latency")
+    assert len(lines_of(spec, series, NOW - 300, NOW)) == 3
+    assert specs(server, series, NOW + 1)[1] is STEP, "it left the window"
+    assert server.metrics.reading is not None
+    reading = replace(server.metrics.reading, verify_seconds_total=12.0)
+    timed = replace(server, metrics=replace(server.metrics, reading=reading))
+    assert specs(timed, series, NOW + 1)[1] is VERIFY
+
+
+def test_requests_that_run_are_never_called_idle() -> None:
+    server = fold_all(State(), [*SCENES["serving"](), last_scrape(stale=True)]).server
+    assert server is not None
+    assert note_of(ACCEPT, server) == "the gauge is stale"
+    row = next(row for row in number_rows(server, NOW) if row.label == "accept length")
+    assert (row.value, row.note) == ("–", "stale")
+
+
+def test_a_fresh_decode_line_gives_what_the_scrape_lacks() -> None:
+    decode = ev.DecodeSample(
+        at=NOW - 3, server=KEY, running=4, accept_length=2.5, step_ms=31.0, gen_throughput=80.0
+    )
+    lacking = last_scrape(accept_length=None, step_ms=None, source="none", **UNTIMED)
+    session = Session()
+    session.take([*ready(), decode, lacking])
+    server = session.state.server
+    assert server is not None
+    rows = {row.label: (row.value, row.note) for row in number_rows(server, NOW)}
+    assert rows["accept length"] == ("2.50", "decode log")
+    assert rows["step"] == ("31.0 ms", "wall, decode log")
+    assert title_of(specs(server)[1], server) == "step (decode log)"
+    assert "accept length 2.50" in verdicts(session.state, NOW)[0].text
+    series = session.history.server(KEY)
+    assert list(series.get("step_ms").window(NOW - 1, NOW).values) == [31.0]
+    assert list(series.get("accept_length").window(NOW - 1, NOW).values) == [2.5]
+    old = {row.label: row.value for row in number_rows(server, NOW + 30)}
+    assert (old["accept length"], old["step"]) == ("–", "–")
+
+
+@pytest.mark.parametrize("scene", ["serving", "serving_by_log"])
+def test_numbers_of_a_server_that_is_gone_are_old(scene: str) -> None:
+    events = [*SCENES[scene](), ev.ServerGone(at=NOW, server=KEY)]
+    state, history = fold_all(State(), events), History()
+    view = View(state, history, {}, NOW, Settings())
+    for height in (1, 12):
+        text = Numbers().draw(view, Size(60, height)).plain
+        assert text.startswith("‖ old: server gone, last "), text

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from eagletui.model import events as ev
+from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.history import History
 from eagletui.model.state import State, fold_all
 from eagletui.tui.config import Settings
 from eagletui.tui.view import View
 from eagletui.tui.widgets.ladder import ladder_lines
-from tests.tui.scenes import NOW, SCENES
+from tests.tui.scenes import KEY, NOW, SCENES
 
 
 def rows(scene: str, width: int = 100, height: int = 14) -> list[str]:
@@ -71,3 +73,18 @@ def test_what_is_over_shares_a_line_where_rows_are_few() -> None:
     text = rows("draft_weights", 76, 8)
     assert "✔ 5 phases done: arguments to target graphs, 8 min 56 s" in text
     assert any("draft weights" in part for part in text)
+
+
+@pytest.mark.parametrize("scene", ["serving", "serving_by_log"])
+def test_a_start_up_that_succeeded_stays_one_when_the_server_has_ended(scene: str) -> None:
+    stop = Diagnosis(code="terminated", severity="info", title="Stopped by SIGTERM.")
+    for last in (
+        ev.Diagnosed(at=NOW, server=KEY, diagnosis=stop, ended=True),
+        ev.ServerGone(at=NOW, server=KEY),
+    ):
+        state = fold_all(State(), [*SCENES[scene](), last])
+        assert state.server is not None
+        view = View(state, History(), {}, NOW, Settings())
+        first = ladder_lines(state.server, view, 100, 14)[0].plain
+        assert first == "✔ was ready after 10 min 02 s; the server is gone"
+        assert {"ready", "charts"} <= view.facts

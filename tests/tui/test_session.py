@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from eagletui.model import events as ev
 from eagletui.tui.session import MAX_LOGS, Session, gap_text, slices
-from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch
+from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch, process
 
 
 def titles(session: Session, events: list[ev.Event]) -> list[str]:
@@ -83,3 +83,24 @@ def test_slices_lose_and_reorder_nothing(pieces: list[bytes], size: int, most: i
     assert all(
         sum(len(e.data) for e in part if isinstance(e, ev.LogText)) <= size for part in parts
     )
+
+
+def test_a_look_that_misses_the_server_pops_up_before_the_server_is_said_gone() -> None:
+    session = Session()
+    session.take([*connected(), *found()])
+    look = ev.ServersFound(at=NOW, servers=())
+    gone = ev.ServerGone(at=NOW, server=KEY)
+    assert titles(session, [look, gone]) == ["Server gone"]
+    back = ev.ServersFound(at=NOW + 1, servers=(process(),))
+    assert titles(session, [back, ev.ServersFound(at=NOW + 2, servers=())]) == ["Server gone"]
+
+
+def test_all_logs_together_are_bounded_and_the_watched_one_stays() -> None:
+    session = Session(log_bytes=2_000_000, all_log_bytes=2_500_000)
+    session.take([*connected(), *found()])
+    for number, key in enumerate((KEY, "a", "b", KEY)):
+        data = b"".join(b"%d %d\n" % (number, n) for n in range(120_000))
+        session.take([ev.LogText(at=NOW, server=key, start=0, data=data)])
+        assert sum(store.memory for store in session.logs.values()) <= 2_500_000
+    assert KEY in session.logs
+    assert "a" not in session.logs

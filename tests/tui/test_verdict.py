@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eagletui.model import events as ev
+from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.state import State, fold, fold_all
 from eagletui.tui.verdict import MARKS, verdicts
 from tests.tui.scenes import KEY, NOW, SCENES
@@ -86,3 +87,46 @@ def test_metrics_that_stopped_are_said() -> None:
 
 def test_nothing_is_said_before_anything_is_known() -> None:
     assert verdicts(State(), NOW) == ()
+
+
+def ended(title: str = "The server was stopped by SIGTERM") -> ev.Diagnosed:
+    """The log says that somebody stopped the server."""
+    stop = Diagnosis(code="terminated", severity="info", title=title, evidence="SIGTERM received")
+    return ev.Diagnosed(at=NOW - 2, server=KEY, diagnosis=stop, ended=True)
+
+
+@pytest.mark.parametrize("scene", sorted(SCENES))
+@pytest.mark.parametrize(
+    "last",
+    [
+        [],
+        [ended()],
+        [ended(), ev.ServerGone(at=NOW, server=KEY)],
+        [ev.ServerGone(at=NOW, server=KEY)],
+        [ev.ServersFound(at=NOW, servers=())],
+        [ev.LinkChanged(at=NOW, link="lost"), ended()],
+    ],
+)
+def test_a_watched_server_always_has_a_verdict(scene: str, last: list[ev.Event]) -> None:
+    events = [*SCENES[scene](), ev.ServerSelected(at=NOW, server=KEY), *last]
+    assert verdicts(fold_all(State(), events), NOW)
+
+
+def test_a_stop_on_purpose_is_said_first_and_is_no_failure() -> None:
+    state = fold_all(State(), [*SCENES["serving_by_log"](), ended()])
+    first = verdicts(state, NOW)[0]
+    assert (first.level, first.word) == ("info", "STOPPED")
+    assert first.text == "The server was stopped by SIGTERM."
+    gone = verdicts(fold(state, ev.ServerGone(at=NOW, server=KEY)), NOW)[0]
+    assert gone.text == first.text
+
+
+def test_an_error_that_stops_tokens_and_serving_are_not_said_together() -> None:
+    alert = Diagnosis(code="deadlocked", severity="error", title="Deadlocked.")
+    state = fold_all(State(), SCENES["serving"]())
+    stuck = fold(state, ev.Alerted(at=NOW, server=KEY, alerts=(alert,)))
+    assert [v.text for v in verdicts(stuck, NOW)] == ["Deadlocked."]
+    crash = Diagnosis(code="scheduler-crashed", severity="fatal", title="Crashed.")
+    crashed = fold(state, ev.Diagnosed(at=NOW, server=KEY, diagnosis=crash))
+    assert [v.word for v in verdicts(crashed, NOW)] == ["", "SERVING"], "tokens still move"
+    assert [v.text for v in verdicts(crashed, NOW + 5)] == ["Crashed."]

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from eagletui.model.loglevels import Level
 from eagletui.tui import words
+from eagletui.tui.actions import first_key
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import Field, pack
 from eagletui.tui.screens.base import EagleScreen
@@ -39,15 +40,24 @@ def status_fields(
     ]
     return [
         Field(1, "▼ following" if log.follow else "‖ not following", "bold"),
-        Field(0, f"+{pending:,} new lines" if pending and not log.follow else "", "bold $warning"),
+        Field(
+            0,
+            f"+{words.count(pending, 'new line')}" if pending and not log.follow else "",
+            "bold $warning",
+        ),
         Field(5, words.count(total, "line"), "$quiet"),
         Field(2, f"level ≥ {log.level}" if log.level != LEVELS[0] else "", "bold $accent"),
         Field(2, f"in “{log.include}”" if log.include else "", "bold $accent"),
         Field(2, f"out “{log.exclude}”" if log.exclude else "", "bold $accent"),
         Field(6, f"hidden: {', '.join(hidden)}" if hidden else "", "$quiet"),
         Field(3, f"search “{pattern}”" if pattern else "", "bold"),
-        Field(3, found if pattern else "", "bold $accent"),
+        Field(1, found, "bold $accent"),
     ]
+
+
+def nothing_found(what: str) -> str:
+    """What a search that found nothing says."""
+    return "no error" if what == "error" else "no match"
 
 
 class LogScreen(EagleScreen):
@@ -71,8 +81,10 @@ class LogScreen(EagleScreen):
         super().show(view)
         self.query_one("#log", LogHolder).show(view)
         log = self.log_view
-        if log is not None and self.focused is None:
-            log.focus()
+        if log is not None:
+            log.when_empty = self._when_empty(view)
+            if self.focused is None:
+                log.focus()
         self.query_one("#status", Static).update(self._status(log))
 
     @property
@@ -90,6 +102,11 @@ class LogScreen(EagleScreen):
         if log is not None and (log.include or log.exclude or log.level != LEVELS[0]):
             facts.add("filtered")
         return frozenset(facts)
+
+    def _when_empty(self, view: View) -> str:
+        names = ("log.clear",) if "filtered" in self.own_facts else ("log.polls", "log.bars")
+        keys = " or ".join(first_key(name, view.settings.keys) for name in names)
+        return f"No line passes what is hidden and filtered; {keys} shows more."
 
     def _status(self, log: LogView | None) -> Content:
         width = max(20, self.size.width - 2)
@@ -109,7 +126,7 @@ class LogScreen(EagleScreen):
     @on(LogView.Found)
     def _searched(self, event: LogView.Found) -> None:
         if event.line is None:
-            self._found = f"no {event.what}" if event.what == "error" else "no match"
+            self._found = nothing_found(event.what)
         else:
             self._found = "from the other end" if event.wrapped else ""
         self.refresh_view()
@@ -128,6 +145,7 @@ class LogScreen(EagleScreen):
         self.app.push_screen(prompt, answered)
 
     def _changed(self) -> None:
+        self._found = ""
         self.refresh_bindings()
         self.refresh_view()
 

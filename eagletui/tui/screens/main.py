@@ -12,6 +12,7 @@ from textual.widget import Widget
 from eagletui.model.state import ServerState
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.screens.base import EagleScreen
+from eagletui.tui.situation import came_up
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Chart
 from eagletui.tui.widgets.charts import (
@@ -29,6 +30,7 @@ from eagletui.tui.widgets.charts import (
 from eagletui.tui.widgets.gpus import Gpus
 from eagletui.tui.widgets.ladder import Ladder
 from eagletui.tui.widgets.log_holder import LogHolder
+from eagletui.tui.widgets.log_view import LogView
 from eagletui.tui.widgets.numbers import Numbers
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
 
@@ -101,22 +103,23 @@ class MainScreen(EagleScreen):
     def _shows_ladder(self, view: View, server: ServerState) -> bool:
         if "charts" not in view.facts:
             return True
-        return self._startup or (not server.ready and server.metrics.at is None)
+        return self._startup or (not came_up(server) and server.metrics.at is None)
 
     def _show_charts(self, view: View, server: ServerState) -> None:
         series = view.series
         if self.has_class("-loading") or series is None:
             return
-        for number, spec in enumerate(specs(server), 1):
+        begin, end = view.span
+        chosen = specs(server, series, begin)
+        for number, spec in enumerate(chosen, 1):
             chart = self._chart(number)
             title = border_title(number, spec, server, chart.size.width)
             if chart.border_title != title:
                 chart.border_title = title
         if not self._clock.due(view, self.eagle.monotonic()):
             return
-        begin, end = view.span
         markers = markers_of(series, begin, end)
-        for number, spec in enumerate(specs(server), 1):
+        for number, spec in enumerate(chosen, 1):
             self._chart(number).show(
                 lines_of(spec, series, begin, end),
                 begin=begin,
@@ -143,6 +146,12 @@ class MainScreen(EagleScreen):
             "back": filled or self._startup or self.focused is not None or held,
         }
         return frozenset(fact for fact, holds in facts.items() if holds)
+
+    @on(LogView.Found)
+    def _searched(self, event: LogView.Found) -> None:
+        if event.line is None:
+            what = "error" if event.what == "error" else "match"
+            self.notify(f"The log that is kept has no {what}.", timeout=2, markup=False)
 
     # --- panels ------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from eagletui.model.logstore import LogStore
 from eagletui.model.text import visible_bytes
 from eagletui.tui.draw import fit, line
-from eagletui.tui.landmarks import landmark_of
+from eagletui.tui.landmarks import Landmarks
 
 CHUNK = 5_000
 MOST = 500
@@ -29,18 +29,20 @@ class Found(NamedTuple):
     number: int
     title: str
     text: str
+    time: str = ""
 
 
 async def landmarks_in(store: LogStore) -> list[Found]:
     """Every landmark kept, in order; the event loop runs between chunks of lines."""
     found: list[Found] = []
+    landmarks = Landmarks()
     for number in range(store.first, store.end):
         if number % CHUNK == 0:
             await asyncio.sleep(0)
         text = visible_bytes(store.line(number))
-        title = landmark_of(text)
-        if title is not None:
-            found.append(Found(number, title, _STAMP.sub("", text)))
+        seen = landmarks.see(text)
+        if seen is not None:
+            found.append(Found(number, seen.title, _STAMP.sub("", text), seen.time))
     return found[-MOST:]
 
 
@@ -62,9 +64,11 @@ class PhaseList(ModalScreen[int | None]):
             yield OptionList(
                 *(
                     Option(
-                        line((fit(found.title, 17), "bold"), (found.text[:300], "$quiet")).truncate(
-                            66, ellipsis=True
-                        ),
+                        line(
+                            (fit(found.time, 10), "$quiet"),
+                            (fit(found.title, 22), "bold"),
+                            (found.text[:300], "$quiet"),
+                        ).truncate(66, ellipsis=True),
                         id=str(found.number),
                     )
                     for found in self._found

@@ -61,6 +61,12 @@ class ServersScreen(EagleScreen):
         yield OptionList(id="cards")
         yield Nothing("no server found", id="nothing")
 
+    @property
+    def own_facts(self) -> frozenset[str]:
+        """Whether a server is watched that one can go back to."""
+        watched = bool(self.eagle.session.state.selected)
+        return super().own_facts | (frozenset({"back"}) if watched else frozenset())
+
     def show(self, view: View) -> None:
         """Cards keep their place; only what changed is drawn."""
         super().show(view)

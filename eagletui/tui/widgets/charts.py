@@ -8,6 +8,7 @@ from eagletui.model.history import Marker, ServerHistory
 from eagletui.model.readings import StepSource
 from eagletui.model.series import Window
 from eagletui.model.state import ServerState
+from eagletui.tui import latest
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Line
 
@@ -59,20 +60,30 @@ SPEED = ChartSpec("speed", "tok/s", "tok/s", "", (Drawn("tok_s", "tok/s", "main"
 
 
 def source_of(server: ServerState) -> StepSource:
-    """Where the step's time comes from now."""
+    """Where the step's wall time comes from now."""
     rates = server.metrics.rates
-    if rates is not None and rates.source != "none":
-        return rates.source
-    reading = server.metrics.reading
+    source = latest.step_ms(server, server.metrics.at or 0.0).source
+    if source == "none" and rates is not None:
+        source = rates.source
+    return "decode log" if source == "none" and server.decode is not None else source
+
+
+def is_timed(server: ServerState, series: ServerHistory | None = None, begin: float = 0.0) -> bool:
+    """Whether a device timer measures this server, be it idle now, or did since `begin`."""
+    rates, reading = server.metrics.rates, server.metrics.reading
+    if rates is not None and rates.source == "device timer":
+        return True
     if reading is not None and reading.verify_seconds_total is not None:
-        return "device timer"  # idle now, and measured all the same
-    return "decode log" if server.decode is not None else "none"
+        return True
+    measured = series.series.get(VERIFY.lines[0].series) if series is not None else None
+    return measured is not None and measured.last is not None and measured.last[0] >= begin
 
 
-def specs(server: ServerState) -> tuple[ChartSpec, ChartSpec, ChartSpec]:
+def specs(
+    server: ServerState, series: ServerHistory | None = None, begin: float = 0.0
+) -> tuple[ChartSpec, ChartSpec, ChartSpec]:
     """The charts for this server: *verify* only where a device timer measured it."""
-    timed = source_of(server) == "device timer"
-    return ACCEPT, VERIFY if timed else STEP, SPEED
+    return ACCEPT, VERIFY if is_timed(server, series, begin) else STEP, SPEED
 
 
 def title_of(spec: ChartSpec, server: ServerState) -> str:
@@ -105,12 +116,15 @@ def note_of(spec: ChartSpec, server: ServerState) -> str:
     """What to say instead of, or beside, an empty or strange chart."""
     if spec.key == "accept" and not server.speculative.on:
         return "no speculation: every step yields one token"
-    if spec.key == "verify":
-        return {"none": "no source of step times yet", "device timer": "GPU time a step"}.get(
-            source_of(server), "wall time a step"
-        )
+    if spec is VERIFY:
+        return "GPU time a step"
+    if spec is STEP:
+        known = source_of(server) != "none"
+        return "wall time a step" if known else "no source of step times yet"
     if spec.key == "accept" and server.metrics.rates is not None and server.metrics.rates.stale:
-        return "idle: nothing new is accepted"
+        if latest.word_of_stale(server) == "idle":
+            return "idle: nothing new is accepted"
+        return "the gauge is stale"
     return ""
 
 

@@ -12,6 +12,7 @@ from eagletui.model.phases import PhaseExperience, Rung
 from eagletui.model.state import ServerState
 from eagletui.tui import words
 from eagletui.tui.draw import bar, fit, line, page
+from eagletui.tui.situation import came_up
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
 
@@ -122,8 +123,10 @@ def summary(server: ServerState, view: View, estimate: Eta, width: int) -> Conte
     done = sum(rung.status == "done" for rung in server.ladder)
     begun = server.launched
     since = max(0.0, view.host_now - begun) if begun is not None else None
-    if server.ready:
+    if came_up(server):
         took = f" after {words.seconds(server.ready_after)}" if server.ready_after else ""
+        if not server.alive:
+            return line(("✔ was ready", "bold"), took, ("; the server is gone", "$quiet"))
         return line(("✔ ready", "bold $success"), took)
     if not server.alive:
         return line(

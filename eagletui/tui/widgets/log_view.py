@@ -126,6 +126,8 @@ class LogView(ScrollView, can_focus=True):
         self.current: int | None = None
         """The line last jumped to."""
         self.pending = 0
+        self.when_empty = ""
+        """What to say where every line is hidden."""
         self._pattern_text = ""
         self._pattern: re.Pattern[str] | None = None
         self._anchor = store.first
@@ -466,7 +468,8 @@ class LogView(ScrollView, can_focus=True):
         region = self.scrollable_content_region
         top, left, note = round(self.scroll_y), round(self.scroll_x), self._note()
         versions = (self.index.version, self.store.version, self._generation)
-        key = (top, left, region.size, self.wrap, self.current, note, versions)
+        empty = self.when_empty if not self._rows and len(self.store) else ""
+        key = (top, left, region.size, self.wrap, self.current, note, versions, empty)
         if self._laid_out is not None and self._laid_out[0] == key:
             return self._laid_out[1]
         rows: list[Strip] = []
@@ -481,6 +484,9 @@ class LogView(ScrollView, can_focus=True):
                 rows.append(self._joined(self._gutter(line), painted.cut(left, room)))
                 self._widest = max(self._widest, painted.width + log_lines.GUTTER)
             row += 1
+        if empty and region.height:
+            hint = Strip([Segment(empty, self._style("log--gap"))])
+            rows.append(hint.adjust_cell_length(region.width, self._style("")))
         if note and len(rows) < region.height:
             blank = Strip.blank(region.width, self._style(""))
             rows += [blank] * (region.height - len(rows))

@@ -9,7 +9,7 @@ from textual.geometry import Size
 
 from eagletui.model.speculative import accept_rate
 from eagletui.model.state import ServerState
-from eagletui.tui import words
+from eagletui.tui import latest, words
 from eagletui.tui.draw import NOTHING, Field, bar, fit, line, pack, page
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
@@ -36,45 +36,58 @@ class Numbers(Panel):
         server = view.server
         if server is None:
             return Content("")
-        rows = number_rows(server)
+        rows = number_rows(server, view.now)
         stale = is_stale(view, server)
         width, height = max(16, size.width), max(1, size.height)
-        age = words.seconds(view.now - (server.metrics.at or view.now))
         if height <= 3:
-            return page(_packed(rows, width, height, f"‖ old: {age}" if stale else ""))
+            return page(_packed(rows, width, height, _old(view, server) if stale else ""))
         if stale:
             height -= 1
         kept = sorted(sorted(rows, key=lambda row: row.rank)[:height], key=rows.index)
         lines = [_row(row, width, view.ascii_only, stale) for row in kept]
         if stale:
-            lines.insert(
-                0, line((fit(f"‖ old: last scrape {age} ago", width).rstrip(), "$warning"))
-            )
+            lines.insert(0, line((fit(_old(view, server), width).rstrip(), "$warning")))
         return page(lines)
 
 
 def is_stale(view: View, server: ServerState) -> bool:
-    """Whether the numbers are from long before now."""
+    """Whether the numbers are from long before now, or of a server that has ended."""
     at = server.metrics.at
+    if not server.alive:
+        return True
     return at is not None and view.now - at > max(STALE_AFTER, 3 * view.interval)
 
 
-def number_rows(server: ServerState) -> list[Row]:
-    """What is known now, scrape first, decode lines where there is no scrape."""
-    reading, rates, decode = server.metrics.reading, server.metrics.rates, server.decode
-    running = reading.running if reading else _float(decode.running) if decode else None
-    queued = reading.queued if reading else _float(decode.queued) if decode else None
-    usage = reading.token_usage if reading else decode.token_usage if decode else None
+def _old(view: View, server: ServerState) -> str:
+    """How old the numbers are, and why."""
+    decoded = server.decode.at if server.decode is not None else None
+    at = server.metrics.at if server.metrics.at is not None else decoded
+    age = f", last {words.seconds(view.now - at)} ago" if at is not None else ""
+    if not server.alive:
+        return f"‖ old: server gone{age}"
+    return f"‖ old: last scrape {words.seconds(view.now - at)} ago" if at is not None else "‖ old"
+
+
+def number_rows(server: ServerState, now: float) -> list[Row]:
+    """What is known now: each number from the scrape, else from a fresh decode line."""
+    reading, rates = server.metrics.reading, server.metrics.rates
+    decode = latest.decode_line(server, now)
+    queued, usage = (reading.queued, reading.token_usage) if reading else (None, None)
+    if decode is not None:
+        queued = _float(decode.queued) if queued is None else queued
+        usage = decode.token_usage if usage is None else usage
     idle = rates is not None and rates.stale
-    accept = rates.accept_length if rates else decode.accept_length if decode else None
     # A gauge of an idle server is a leftover, not a value of now.
-    accept = None if idle else accept
+    accept, accept_source = latest.accept_length(server, now)
+    step, step_source = latest.step_ms(server, now)
+    speed, speed_source = latest.tok_s(server, now)
+    by_line = rates is not None and accept_source == "decode log"
     speculative = server.speculative
     fraction = rates.accept_rate if rates and not idle else None
     if fraction is None and accept is not None:
         fraction = accept_rate(accept, speculative.num_steps)
     rows = [
-        Row(0, "running", words.number(running), "requests"),
+        Row(0, "running", words.number(latest.running(server, now)), "requests"),
         Row(0, "queued", words.number(queued), "requests"),
         Row(1, "KV usage", words.percent(usage), fraction=usage),
         Row(3, "cache hit", words.percent(reading.cache_hit_rate if reading else None)),
@@ -82,25 +95,27 @@ def number_rows(server: ServerState) -> list[Row]:
     if speculative.on:
         top = f"of {speculative.num_steps + 1} at most" if speculative.num_steps else ""
         rows += [
-            Row(2, "accept length", words.number(accept, 2), "idle" if idle else top),
+            Row(2, "accept length", words.number(accept, 2), _accept_note(server, top, by_line)),
             Row(5, "accept rate", words.percent(fraction), "of drafted tokens"),
         ]
-    rows.append(Row(1, "tok/s", words.rate(_tok_s(server)), "all requests"))
+    told = rates is not None and speed_source == "decode log"
+    rows.append(Row(1, "tok/s", words.rate(speed), "decode log" if told else "all requests"))
     if rates is not None:
         rows += [
             Row(6, "prefill", words.rate(rates.prefill_tok_s), "tok/s"),
             Row(4, "TTFT p50", words.milliseconds(rates.ttft_ms.p50), _p99(rates.ttft_ms.p99)),
             Row(4, "ITL p50", words.milliseconds(rates.itl_ms.p50), _p99(rates.itl_ms.p99)),
         ]
-        if rates.verify_ms is not None:
+        if rates.verify_ms is not None or (reading and reading.verify_seconds_total is not None):
             rows += [
                 Row(3, "verify", words.milliseconds(rates.verify_ms), "GPU, a step"),
                 Row(5, "draft", words.milliseconds(rates.draft_ms), "GPU, a step"),
                 Row(5, "draft extend", words.milliseconds(rates.draft_extend_ms), "GPU, a step"),
             ]
-        rows.append(Row(3, "step", words.milliseconds(rates.step_ms), f"wall, {rates.source}"))
-    elif decode is not None and decode.step_ms is not None:
-        rows.append(Row(3, "step", words.milliseconds(decode.step_ms), "wall, decode log"))
+    if rates is not None or step is not None:
+        source = step_source if step is not None or rates is None else rates.source
+        note = "wall" if source == "none" else f"wall, {source}"
+        rows.append(Row(3, "step", words.milliseconds(step), note))
     if reading is not None and reading.retracted:
         rows.append(Row(2, "retracted", words.number(reading.retracted), "requests"))
     return rows
@@ -114,10 +129,11 @@ def _p99(value: float | None) -> str:
     return "" if value is None else f"p99 {words.milliseconds(value)}"
 
 
-def _tok_s(server: ServerState) -> float | None:
-    if server.metrics.rates is not None:
-        return server.metrics.rates.tok_s
-    return server.decode.gen_throughput if server.decode else None
+def _accept_note(server: ServerState, top: str, by_line: bool) -> str:
+    if by_line:
+        return "decode log"
+    stale = server.metrics.rates is not None and server.metrics.rates.stale
+    return latest.word_of_stale(server) if stale else top
 
 
 def _row(row: Row, width: int, ascii_only: bool, stale: bool) -> Content:
