@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from eagletui.engine.diagnosis import diagnosis
 from eagletui.model.diagnosis import Diagnosis
@@ -39,8 +40,12 @@ class AcceptanceWatch:
         """
         if not accept_lengths:
             return None
-        if min(accept_lengths) >= _USELESS_TEXT:
-            self._streak = 0
+        # A run that is long enough stands on one of these.
+        sampled = accept_lengths[self.needed - 1 :: self.needed]
+        begun = self._streak and accept_lengths[0] < _USELESS_TEXT
+        if not begun and min(sampled, default=_USELESS_TEXT) >= _USELESS_TEXT:
+            at_end = takewhile(_USELESS_TEXT.__gt__, reversed(accept_lengths))
+            self._streak = sum(1 for _ in at_end)
             return None
         previous = -1
         low = [i for i, value in enumerate(accept_lengths) if value < _USELESS_TEXT]

@@ -1,20 +1,24 @@
 """The fast way through the lines a serving log is made of: batches and access lines.
 
-One regular expression walks a block line by line and takes the numbers of all decode lines; what is
-neither a batch nor an access line it hands out as it is, for the reader. A block whose decode lines
-look different (hybrid models, PD, DSpark) is noticed by their count and read in full.
+One regular expression splits a block at its decode lines and takes their numbers; what stands
+between them is prefill and access lines, and the rest is handed out as it is, for the reader. A
+block with a decode line that looks different (hybrid models, PD, DSpark, glued to something) is
+noticed by what was left over and read in full.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 DECODE_LITERAL = b"Decode batch"
-# A block in which a launch begins is read in full, line by line in order.
-_LAUNCH_LITERALS = (b"server_args=", b"Load weight begin", b"' is still supported")
+# A block in which a launch begins, or that keeps a decode line after the split, is read in full,
+# line by line in order.
+_READ_IN_FULL = (DECODE_LITERAL, b"server_args=", b"Load weight begin", b"' is still supported")
 # Texts of which one stands in every line that can become a verdict. Bars of a server that serves
 # hold none.
 _TELLING = (
@@ -25,26 +29,47 @@ _TELLING = (
 _USUAL = re.compile(
     rb"Decode batch[.,] #running-req: \d+, #token: \d+, token usage: \d+\.\d+, "
     rb"(?P<accept>accept len: \d+\.\d+, (?:accept rate: \d+\.\d+, )?)?"
-    rb"(?:cuda|cpu|npu) graph: (?:True|False), gen throughput \(token/s\): \d+\.\d+, "
+    rb"(?:cuda|cpu|npu) graph: (?:True|False), gen throughput \(token/s\): \d+\.\d+"
+    rb"(?P<tail>(?:, [^:,]+: [\d.]+)*)(?P<end>,? ?)$"
 )
-# The same for the lines after the first, written for Python's engine: one literal to look for (a
-# longer one is searched for more slowly), then as few literals as can be, because it pays for each
-# and runs through negated characters fastest. These may cross a line end, but then a decode line is
-# swallowed and the count tells.
-_NUMBERS = {
-    True: re.compile(rb"h[.,] #r[^ ]+ ([^,]+)[^l]+len: ([0-9]+\.[0-9]+),[^(]+[^ ]+ ([^,]+)"),
-    False: re.compile(rb"h[.,] #r[^ ]+ ([^,]+)(,)[^(]+[^ ]+ ([^,]+)"),
-}
 _OUTER = rb"\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?"  # docker, Kubernetes
 # Where a line begins that is no batch and no access line; by whether an outer program stamps lines.
+# A line that something is glued to (`[` before its end) is none of them.
 _OTHER = {
     outer: re.compile(
-        rb"\n(?!"
+        rb"\n(?=[^\n])(?!"
         + (_OUTER if outer else b"")
-        + rb"\[[^]]+\] (?:Decode b|Prefill batch[.,] #|INFO:     [0-9\[:]))"
+        + rb"\[20[^]]+\] (?:Prefill batch[.,] #|INFO:     \[?[0-9:])[^[]+(?<=[\n"
+        + (b" " if outer else b"")
+        + rb"]))"
     )
     for outer in (False, True)
 }
+# Quantifiers that never give back are faster, but new in Python 3.11; here both match the same.
+_RUN = b"++" if sys.version_info >= (3, 11) else b"+"
+
+
+@lru_cache(maxsize=16)
+def _decode_lines(outer: bool, speculative: bool, pairs: int, end: bytes) -> re.Pattern[bytes]:
+    """Splits at the usual decode lines: whole, with the newline in front.
+
+    Written for Python's engine: few literals, because it pays for each, and runs of negated
+    characters, which are the fastest. These may cross a line end, but then the lines no longer add
+    up.
+    """
+    pattern = (
+        rb"\n"
+        + (_OUTER if outer else b"")
+        + rb"\[20[^]]+\] Decode b[^#]+#running-req: ([0-9]{1,9}), "
+        rb"[^u]+usage: [^ ]+ "
+        + (rb"accept len: ([0-9]+\.[0-9]+), [^(]+" if speculative else rb"([^ ]+) graph: [^(]+")
+        + rb"\(token/s\): ([0-9.]+)"
+        + rb"[^:]+: [0-9.]+" * pairs
+        + re.escape(end)
+        + rb"$"
+    )
+    return re.compile(pattern.replace(b"]+", b"]" + _RUN), re.MULTILINE)
+
 
 _floats = msgspec.json.Decoder(list[float])
 
@@ -54,7 +79,7 @@ class Steady(NamedTuple):
 
     Attributes:
         samples: how many decode lines.
-        running: how many requests ran, every number once.
+        running: how many requests ran, as the lines write it; digits.
         accept_length: as the lines write it (`2.42`); empty where the server does not speculate.
         gen_throughput: tokens per second.
         others: the lines that are something else, by index.
@@ -62,8 +87,8 @@ class Steady(NamedTuple):
     """
 
     samples: int
-    running: set[int]
-    accept_length: tuple[bytes, ...]
+    running: list[bytes]
+    accept_length: list[bytes]
     gen_throughput: list[float]
     others: list[tuple[int, bytes]]
     lines: int
@@ -71,46 +96,40 @@ class Steady(NamedTuple):
 
 def read_steady(block: bytes) -> Steady | None:
     """Take apart a block of whole lines; None where it must be read in full."""
-    count = block.count(DECODE_LITERAL)
-    usual = _USUAL.match(first_decode(block)) if count else None
-    if count and usual is None:
-        return None
-    others = _others(block)
-    if any(literal in line for _, line in others for literal in _LAUNCH_LITERALS):
-        return None
-    lines = block.count(b"\n")
-    if usual is None:
-        return Steady(0, set(), (), [], others, lines)
-    speculative = usual["accept"] is not None
-    rows: list[tuple[bytes, bytes, bytes]] = _NUMBERS[speculative].findall(block)
-    if len(rows) != count:
-        return None
-    running, accept, throughput = zip(*rows, strict=True)
-    try:
-        return Steady(
-            count,
-            {*map(int, {*running})},
-            accept if speculative else (),
-            _floats.decode(b"[" + b",".join(throughput) + b"]"),
-            others,
-            lines,
+    text = b"\n" + block
+    outer = block[:1].isdigit()
+    rows: list[bytes] = [text]
+    speculative = False
+    if DECODE_LITERAL in block:
+        usual = _USUAL.match(first_decode(block))
+        if usual is None:
+            return None
+        speculative = usual["accept"] is not None
+        rows = _decode_lines(outer, speculative, usual["tail"].count(b": "), usual["end"]).split(
+            text
         )
-    except (ValueError, msgspec.DecodeError):
+    # The same lines, those of decode empty.
+    rest = b"\n".join(rows[::4])
+    lines = rest.count(b"\n")
+    if lines != text.count(b"\n") or any(literal in rest for literal in _READ_IN_FULL):
         return None
+    try:
+        throughput = _floats.decode(b"[" + b",".join(rows[3::4]) + b"]")
+    except msgspec.DecodeError:
+        return None
+    accept = rows[2::4] if speculative else []
+    return Steady(len(throughput), rows[1::4], accept, throughput, _others(rest, outer), lines - 1)
 
 
-def _others(block: bytes) -> list[tuple[int, bytes]]:
+def _others(rest: bytes, outer: bool) -> list[tuple[int, bytes]]:
     """The lines that are no batches and no access lines, each with its index."""
-    pattern = _OTHER[block[:1].isdigit()]
     lines: list[tuple[int, bytes]] = []
     number = position = 0
-    for match in pattern.finditer(b"\n" + block):
-        start = match.start()  # of the newline in front, and of the line in `block`
-        end = block.find(b"\n", start)
-        if end > start:
-            number += block.count(b"\n", position, start)
-            position = start
-            lines.append((number, block[start:end]))
+    for match in _OTHER[outer].finditer(rest):
+        start = match.start()
+        number += rest.count(b"\n", position, start)
+        position = start
+        lines.append((number, rest[start + 1 : rest.find(b"\n", start + 1)]))
     return lines
 
 

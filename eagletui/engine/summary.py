@@ -172,7 +172,7 @@ class _Counted:
             self._values.update(values)
             self._last = values[-1]
 
-    def extend_texts(self, texts: tuple[bytes, ...]) -> None:
+    def extend_texts(self, texts: list[bytes]) -> None:
         if texts:
             self._texts.update(texts)
             self._last = float(texts[-1])
@@ -185,6 +185,28 @@ class _Counted:
             return None
         mean = math.fsum(v * n for v, n in counts.items()) / counts.total()
         return Column(mean=round(mean, 9), min=min(counts), max=max(counts), last=self._last)
+
+
+class _Greatest:
+    """The greatest of many numbers, of which few are different."""
+
+    def __init__(self) -> None:
+        self._texts: set[bytes] = set()
+        self._value: int | None = None
+
+    def extend(self, value: int) -> None:
+        self._value = value if self._value is None else max(self._value, value)
+
+    def extend_texts(self, texts: list[bytes]) -> None:
+        self._texts.update(texts)
+        if len(self._texts) > 4096:
+            self.value()
+
+    def value(self) -> int | None:
+        for text in self._texts:
+            self.extend(int(text))
+        self._texts.clear()
+        return self._value
 
 
 class Summariser:
@@ -200,7 +222,7 @@ class Summariser:
         self._state = State()
         self._tail = b""
         self._samples = 0
-        self._running: int | None = None
+        self._running = _Greatest()
         self._accept = _Counted()
         self._throughput = _Numbers()
         self._was_ready = False
@@ -257,11 +279,14 @@ class Summariser:
             samples=self._samples,
             accept_length=self._accept.column(),
             gen_throughput=self._throughput.column(),
-            running_max=self._running,
+            running_max=self._running.value(),
         )
 
     def _block(self, block: bytes) -> None:
         """Whole lines."""
+        end = block.find(b"\n")
+        if block[end - 1 : end] == b"\r":
+            block = block.replace(b"\r\n", b"\n")
         reader = self._reader
         steady = None if reader.inside else read_steady(block)
         if steady is None or (steady.samples and reader.bars_matter):
@@ -281,7 +306,7 @@ class Summariser:
 
     def _steady(self, steady: Steady, block: bytes, number: int) -> None:
         self._samples += steady.samples
-        self._running = max(self._running or 0, *steady.running)
+        self._running.extend_texts(steady.running)
         self._throughput.extend(steady.gen_throughput)
         self._accept.extend_texts(steady.accept_length)
         index = self._reader.judge(steady.accept_length)
@@ -300,7 +325,7 @@ class Summariser:
             if isinstance(event, ev.DecodeSample):
                 self._samples += 1
                 if event.running is not None:
-                    self._running = max(self._running or 0, event.running)
+                    self._running.extend(event.running)
                 if event.accept_length is not None:
                     accept.append(event.accept_length)
                 if event.gen_throughput is not None:
@@ -321,7 +346,7 @@ class Summariser:
         """A new launch in the same file: what the one before did is no part of it."""
         self._launches += 1
         self._was_ready, self._ready_after = False, None
-        self._samples, self._running = 0, None
+        self._samples, self._running = 0, _Greatest()
         self._accept, self._throughput = _Counted(), _Numbers()
 
 

@@ -80,6 +80,67 @@ def test_docker_stamps_do_not_hinder() -> None:
     assert summarise([stamped]).decode == summarise([plain]).decode
 
 
+# Each is put into the middle of a block whose other lines are usual.
+ODD_PLACES = {
+    "glued to a bar": b"\rLoading: 50%|##| 1/2 [00:01<00:01][2026-01-20 02:40:29] ",
+    "glued to an error": b"Segmentation fault (core dumped)[2026-01-20 02:40:29 TP0] ",
+    "two on a line": b"[2026-01-20 02:40:29 TP0] Decode batch, #running-req: 7, #token: 9, token"
+    b" usage: 0.10, accept len: 2.50, accept rate: 0.50, cuda graph: True, gen throughput"
+    b" (token/s): 80.00, #queue-req: 1, [2026-01-20 02:40:29 TP1] ",
+    "after a line cut short": b"[2026-01-20 02:40:29 TP0] Decode batch, #running-req: 7, #tok\n"
+    b"[2026-01-20 02:40:29 TP0] ",
+    "after a bracket left open": b"[2026 never closed\n[2026-01-20 02:40:29 TP0] ",
+    "without a prefix": b"",
+    "after a prefill line with an error": b"[2026-01-20 02:40:29 TP0] Prefill batch, #new-seq: 1,"
+    b" #new-token: 1[2026-01-20 02:40:29] SIGTERM received.\n[2026-01-20 02:40:29] ",
+}
+ODD_NUMBERS = {
+    "no number": (b"accept len: 2.50", b"accept len: nan"),
+    "one more": (b"accept len: 2.50", b"cap len: 9.00, accept len: 2.50"),
+    "none accepted": (b"accept len: 2.50, ", b""),
+    "leading zeros": (b"80.00", b"0080.00"),
+    "two points": (b"80.00", b"80.00.1"),
+    "carriage return": (b"#queue-req: 1, ", b"#queue-req: 1, \r"),
+    "bar behind": (b"#queue-req: 1, ", b"#queue-req: 1, \rLoading: 50%|##| 1/2 [00:01<00:01]"),
+    "colour": (b"80.00", b"\x1b[1m80.00\x1b[0m"),
+    "no queue": (b", #queue-req: 1, ", b", "),
+}
+DECODE = (
+    b"Decode batch, #running-req: 999, #token: 9, token usage: 0.10, accept len: 2.50, accept rate:"
+    b" 0.50, cuda graph: True, gen throughput (token/s): 80.00, #queue-req: 1, "
+)
+
+
+@pytest.mark.parametrize("place", ODD_PLACES)
+@pytest.mark.parametrize("numbers", ["as usual", *ODD_NUMBERS])
+@pytest.mark.parametrize("stamped", [False, True])
+def test_odd_decode_lines_count_the_same_either_way(
+    place: str, numbers: str, stamped: bool
+) -> None:
+    usual, _, rest = next(iter(made_blocks(1, decode=0.9))).partition(b"\n[2026-02-24 10:00:09")
+    odd = ODD_PLACES[place] + DECODE.replace(*ODD_NUMBERS.get(numbers, (b"", b"")))
+    data = b"\n".join((usual, odd, rest))
+    if stamped:
+        data = b"".join(b"2026-01-20T02:40:29.1Z " + ln + b"\n" for ln in data.split(b"\n")[:-1])
+    assert summarise([data]) == summarise([data], fast=False)
+
+
+def test_windows_line_ends_do_not_hinder() -> None:
+    data = b"".join(made_blocks(200_000)).replace(b"\n", b"\r\n")
+    assert read_steady(data) is None
+    assert summarise(chunked(data, 1 << 16)) == summarise([data], fast=False)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 6000), st.integers(0, 40), st.sampled_from(
+    [b"", b"\n", b"\r", b"[", b"]", b",", b": ", b"9", b".", b"Decode batch, ", b"\x1b[0m", b"\0"]
+))  # fmt: skip
+def test_decode_lines_damaged_anywhere(place: int, lost: int, noise: bytes) -> None:
+    made = next(iter(made_blocks(1, decode=0.8)))[:9000]
+    data = made[:place] + noise + made[place + lost :]
+    assert summarise([data]) == summarise([data], fast=False)
+
+
 def test_decode_lines_of_other_shapes_are_read_in_full() -> None:
     lines = (
         b"[2026-01-20 02:40:29 TP0] Decode batch, #running-req: 3, #full token: 9, full token"
