@@ -40,7 +40,9 @@ class Numbers(Panel):
         stale = is_stale(view, server)
         width, height = max(16, size.width), max(1, size.height)
         if height <= 3:
-            return page(_packed(rows, width, height, _old(view, server) if stale else ""))
+            return page(
+                _packed(rows, width, height, _old(view, server, short=True) if stale else "")
+            )
         if stale:
             height -= 1
         kept = sorted(sorted(rows, key=lambda row: row.rank)[:height], key=rows.index)
@@ -58,13 +60,15 @@ def is_stale(view: View, server: ServerState) -> bool:
     return at is not None and view.now - at > max(STALE_AFTER, 3 * view.interval)
 
 
-def _old(view: View, server: ServerState) -> str:
+def _old(view: View, server: ServerState, *, short: bool = False) -> str:
     """How old the numbers are, and why."""
     decoded = server.decode.at if server.decode is not None else None
     at = server.metrics.at if server.metrics.at is not None else decoded
     age = f", last {words.seconds(view.now - at)} ago" if at is not None else ""
     if not server.alive:
         return f"‖ old: server gone{age}"
+    if short and at is not None:
+        return f"‖ old: {words.seconds(view.now - at)}"
     return f"‖ old: last scrape {words.seconds(view.now - at)} ago" if at is not None else "‖ old"
 
 
