@@ -31,7 +31,7 @@ def read_loads(body: bytes, *, at: float) -> Reading | None:
     ranks = [load for load in loads if isinstance(load, dict)] if isinstance(loads, list) else []
     if not ranks:
         return None
-    moments = [_moments(rank) for rank in ranks]
+    known = [m for rank in ranks if (m := _moments(rank)) is not None]
     usages = [usage for rank in ranks if (usage := _number(rank, "token_usage")) is not None]
     return Reading(
         at=at,
@@ -41,11 +41,8 @@ def read_loads(body: bytes, *, at: float) -> Reading | None:
         gen_throughput=_sum(ranks, "gen_throughput"),
         token_usage=max(usages, default=None),
         cache_hit_rate=_mean(ranks, "cache_hit_rate"),
-        decode_moments=(
-            tuple(map(sum, zip(*known, strict=True)))
-            if (known := [m for m in moments if m is not None])
-            else None
-        ),
+        decode_moments=tuple(map(sum, zip(*known, strict=True))) if known else None,
+        rank_moments=tuple(known) if len(known) > 1 else (),
     )
 
 
@@ -53,7 +50,12 @@ def with_moments(reading: Reading, loads: Reading | None) -> Reading:
     """A scrape of `/metrics` with the decode moments that `/v1/loads` told about then."""
     if loads is None or loads.decode_moments is None:
         return reading
-    return replace(reading, decode_moments=loads.decode_moments)
+    return replace(
+        reading,
+        decode_moments=loads.decode_moments,
+        rank_moments=loads.rank_moments,
+        dp_ranks=max(reading.dp_ranks, loads.dp_ranks),
+    )
 
 
 def _number(load: Mapping[str, Any], name: str) -> float | None:

@@ -150,7 +150,7 @@ def over(
     length, fresh = _accept_length(readings, step, delta)
     live = delta.passes is not None or delta.decode_tokens is not None or bool(step.moments)
     decoding = bool(delta.passes or delta.decode_tokens or step.moments)
-    progress = decoding or any(_moved(*pair) for pair in pairwise(readings))
+    progress = any(_moved(*pair) for pair in pairwise(readings))
     return Rates(
         seconds=delta.seconds,
         tok_s=_tok_s(after, step, delta),
@@ -226,11 +226,13 @@ class _Step(NamedTuple):
     extend_ms: float | None = None
     decode_ms: float | None = None
     moments: tuple[float, ...] = ()
+    moments_tok_s: float | None = None
     source: StepSource = "none"
 
 
 def _step(readings: Sequence[Reading], moments: Sequence[Reading], delta: _Delta) -> _Step:
-    moved = _moments(moments, readings[-1].at) if delta.passes != 0.0 else ()
+    rests = readings[-1].running == 0.0 and not any(_moved(*pair) for pair in pairwise(readings))
+    moved = () if rests or delta.passes == 0.0 else _moments(moments, readings[-1].at)
     first, last = _busiest(readings)
     passes = _difference(first.passes_total, last.passes_total) if len(readings) > 1 else None
 
@@ -250,7 +252,8 @@ def _step(readings: Sequence[Reading], moments: Sequence[Reading], delta: _Delta
         source = "decode moments"
     elif wall is not None:
         source = "pass counter"
-    return _Step(wall, verify, draft, extend, decode, moved, source)
+    tok_s = _moments_tok_s(moments, moved) if moved else None
+    return _Step(wall, verify, draft, extend, decode, moved, tok_s, source)
 
 
 def _wall(readings: Sequence[Reading]) -> float | None:
@@ -286,9 +289,26 @@ def _moments(readings: Sequence[Reading], now: float) -> tuple[float, ...]:
     known = [reading for reading in readings if reading.decode_moments is not None]
     if len(known) < 2 or now - known[-1].at > MOMENTS_AGE:
         return ()
-    old, new = known[0].decode_moments or (), known[-1].decode_moments or ()
+    return _moments_between(known[0].decode_moments or (), known[-1].decode_moments or ())
+
+
+def _moments_between(old: Sequence[float], new: Sequence[float]) -> tuple[float, ...]:
     moved = tuple(b - a for a, b in zip(old, new, strict=False))
     return moved if len(moved) == 6 and moved[0] > 0 and moved[1] > 0 and moved[2] > 0 else ()
+
+
+def _moments_tok_s(readings: Sequence[Reading], moved: tuple[float, ...]) -> float:
+    """Generated tokens a second of all DP ranks, which decode at the same time.
+
+    Their microseconds add up, so that tokens over their sum is the speed of one rank: ranks count
+    one by one, an idle one nothing; where they are not known apart, as many times as there are.
+    """
+    known = [reading for reading in readings if reading.decode_moments is not None]
+    old, new = known[0].rank_moments, known[-1].rank_moments
+    if new and len(old) == len(new):
+        ranks = [_moments_between(*pair) for pair in zip(old, new, strict=True)]
+        return sum(1e6 * rank[5] / rank[2] for rank in ranks if rank)
+    return 1e6 * moved[5] / moved[2] * max(1, known[-1].dp_ranks)
 
 
 def _accept_length(
@@ -316,8 +336,8 @@ def _tok_s(after: Reading, step: _Step, delta: _Delta) -> float | None:
     """Generated tokens a second; `generation_tokens_total` moves at a request's end: of no use."""
     if delta.decode_tokens is not None:
         return _per(delta.decode_tokens, delta.seconds)
-    if step.moments:
-        return 1e6 * step.moments[5] / step.moments[2]
+    if step.moments_tok_s is not None:
+        return step.moments_tok_s
     if not delta.seconds:
         return None
     return 0.0 if after.running == 0.0 else after.gen_throughput
@@ -332,7 +352,8 @@ def _quantiles(readings: Sequence[Reading], name: str) -> Quantiles:
 def _moved(before: Reading, after: Reading) -> bool:
     """Whether any token moved between two readings."""
     counted = [_difference(getattr(before, n), getattr(after, n)) for n in _PROGRESS]
-    if any(counted) or before.decode_moments != after.decode_moments:
+    moments = before.decode_moments, after.decode_moments
+    if any(counted) or (None not in moments and moments[0] != moments[1]):
         return True
     if counted[0] is not None or counted[1] is not None:
         return False

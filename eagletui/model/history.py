@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple
 
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import SEVERITY_ORDER
@@ -12,6 +12,9 @@ from eagletui.model.readings import Rates, Reading
 from eagletui.model.series import Series
 
 FRESH_SECONDS = 5.0
+"""Seconds for which a scrape speaks for its series, at the least: two of its own intervals."""
+
+Source = Literal["scrape", "log"]
 
 
 class Marker(NamedTuple):
@@ -63,6 +66,9 @@ class ServerHistory:
         self.markers: deque[Marker] = deque(maxlen=500)
         self.version = 0
         self.scraped_at: float | None = None
+        self._fresh = FRESH_SECONDS
+        self._given_at: dict[str, float] = {}
+        self._sources: dict[str, Source] = {}
         self._alerts: frozenset[str] = frozenset()
 
     def get(self, name: str) -> Series:
@@ -79,6 +85,32 @@ class ServerHistory:
                 self.series[name].gap()
         else:
             self.get(name).add(at, value)
+
+    def scraped(self, at: float, values: Mapping[str, float | None]) -> None:
+        """What a scrape gives. A series it does not know is left to the log, unbroken."""
+        if self.scraped_at is not None and at > self.scraped_at:
+            self._fresh = max(FRESH_SECONDS, 2.0 * (at - self.scraped_at))
+        self.scraped_at = at
+        for name, value in values.items():
+            if value is not None:
+                self._given_at[name] = at
+                self._put_from("scrape", at, name, value)
+            elif self._sources.get(name) == "scrape":
+                self.put(at, name, None)
+
+    def logged(self, at: float, values: Mapping[str, float | None]) -> None:
+        """What a decode line gives, for the series that no scrape gave lately."""
+        for name, value in values.items():
+            given = self._given_at.get(name)
+            if given is None or at - given > self._fresh:
+                self._put_from("log", at, name, value)
+
+    def _put_from(self, source: Source, at: float, name: str, value: float | None) -> None:
+        """A point; two sources measure differently, so that no line joins them."""
+        if self._sources.get(name, source) != source:
+            self.put(at, name, None)
+        self._sources[name] = source
+        self.put(at, name, value)
 
     def mark(self, at: float, kind: str, label: str) -> None:
         """A marker for every chart of this server."""
@@ -142,17 +174,15 @@ class History:
         if event.rates.reset:
             history.gap()
             history.mark(event.at, "restart", "counters restarted")
-        for name, read in SCRAPED_SERIES.items():
-            history.put(event.at, name, read(event.reading, event.rates))
-        history.scraped_at = event.at
+        reading, rates = event.reading, event.rates
+        history.scraped(
+            event.at, {name: read(reading, rates) for name, read in SCRAPED_SERIES.items()}
+        )
         history.version += 1
 
     def _decoded(self, event: ev.DecodeSample) -> None:
         history = self.server(event.server)
-        if history.scraped_at is not None and event.at - history.scraped_at < FRESH_SECONDS:
-            return
-        for name, read in LOGGED_SERIES.items():
-            history.put(event.at, name, read(event))
+        history.logged(event.at, {name: read(event) for name, read in LOGGED_SERIES.items()})
         history.version += 1
 
     def _gpus(self, event: ev.GpusRead) -> None:

@@ -69,6 +69,8 @@ class Reading(Data, frozen=True):
     e2e: Histogram | None = None
     # `/v1/loads` decode_moments: (steps, Σ batch, Σ t µs, Σ b², Σ b·t, Σ generated), 0.5.18+
     decode_moments: tuple[float, ...] | None = None
+    # the same by DP rank, for ranks decode side by side; empty where there is only one
+    rank_moments: tuple[tuple[float, ...], ...] = ()
     # by DP rank, in order; empty where there is only one
     ranks: tuple[RankCounters, ...] = ()
     # the page ended in the middle of a line: what is None may only be missing

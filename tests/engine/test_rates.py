@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from eagletui.engine.loads import read_loads, with_moments
 from eagletui.engine.rates import RateMeter, busy_span, over, rates
 from eagletui.model.readings import Histogram, RankCounters, Rates, Reading
 from tests.engine.recorded import readings
@@ -129,6 +131,53 @@ def test_decode_moments_give_step_throughput_and_accept_length() -> None:
     assert found.accept_length == 2.4
     assert found.source == "decode moments"
     assert found.progress
+
+
+def loads(at: float, *ranks: tuple[float, float, float], running: float = 1.0) -> Reading:
+    """A reply of `/v1/loads`, a rank each with (steps, microseconds, generated)."""
+    found = read_loads(
+        json.dumps(
+            {
+                "loads": [
+                    {
+                        "num_running_reqs": running,
+                        "gen_throughput": 77.0,
+                        "decode_moments": [steps, steps, us, steps, us, tokens],
+                    }
+                    for steps, us, tokens in ranks
+                ]
+            }
+        ).encode(),
+        at=at,
+    )
+    assert found is not None
+    return found
+
+
+def test_dp_ranks_decode_side_by_side() -> None:
+    """Four ranks of 100 tok/s are 400; one that is idle counts nothing."""
+    four = rates(loads(0.0, *[(10, 0, 0)] * 4), loads(1.0, *[(60, 1e6, 100)] * 4))
+    assert four.tok_s == 400.0
+    assert four.step_ms == 20.0
+    two = rates(loads(0.0, *[(10, 0, 0)] * 4), loads(1.0, *[(60, 1e6, 100)] * 2, *[(10, 0, 0)] * 2))
+    assert two.tok_s == 200.0
+    merged = [
+        replace(loads(at, *[(steps, us, n)] * 4), rank_moments=())
+        for at, steps, us, n in ((0.0, 10, 0, 0), (1.0, 60, 1e6, 100))
+    ]
+    assert rates(*merged).tok_s == 400.0
+    page = with_moments(busy(1.0), loads(1.0, *[(60, 1e6, 100)] * 4))
+    assert (page.dp_ranks, len(page.rank_moments)) == (4, 4)
+
+
+def test_moments_of_before_are_no_progress_of_now() -> None:
+    meter = RateMeter()
+    meter.add(loads(0.0, (10, 0, 0)))
+    assert meter.add(loads(1.0, (60, 1e6, 100))).progress
+    resting = meter.add(loads(2.0, (60, 1e6, 100)))
+    assert (resting.tok_s, resting.progress) == (100.0, False)
+    idle = meter.add(loads(3.0, (60, 1e6, 100), running=0.0))
+    assert (idle.tok_s, idle.step_ms, idle.progress) == (0.0, None, False)
 
 
 def test_moments_that_rest_between_their_updates_stay_valid_while_passes_go_on() -> None:

@@ -90,6 +90,41 @@ def test_decode_lines_speak_only_where_scrapes_do_not() -> None:
     assert list(history.server(S).get("tok_s")) == [(1.0, 90.0), (2.0, 100.0)]
 
 
+def decoded(at: float, **fields: float) -> ev.DecodeSample:
+    return ev.DecodeSample(at=at, server=S, **fields)  # type: ignore[arg-type]
+
+
+def test_decode_lines_speak_for_what_fresh_scrapes_do_not_know() -> None:
+    """With metrics off `/v1/loads` gives running and tok/s, and no accept length."""
+    history = History()
+    for second in range(10):
+        history.add(scraped(float(second), tok_s=100.0))
+        history.add(
+            decoded(second + 0.5, accept_length=2.0 + second, step_ms=7.0, gen_throughput=55.0)
+        )
+    server = history.server(S)
+    lengths = server.get("accept_length").window(0, 99)
+    assert list(lengths.values) == [2.0 + second for second in range(10)]
+    assert list(lengths.joined) == [0] + [1] * 9
+    assert len(server.get("step_ms")) == 10
+    assert {value for _, value in server.get("tok_s")} == {100.0}
+    assert {value for _, value in server.get("running")} == {1.0}
+
+
+def test_sources_of_one_series_are_neither_mixed_nor_joined() -> None:
+    history = History()
+    for second in (0.0, 20.0, 40.0):
+        history.add(scraped(second, step_ms=5.0))
+    history.add(scraped(60.0))
+    history.add(decoded(61.0, step_ms=9.0))  # 21 s after a scrape's, which come every 20 s
+    history.add(decoded(80.1, step_ms=8.0))
+    history.add(decoded(80.2, step_ms=8.5))
+    history.add(scraped(81.0, step_ms=6.0))
+    window = history.server(S).get("step_ms").window(0, 99)
+    assert list(window.values) == [5.0, 5.0, 5.0, 8.0, 8.5, 6.0]
+    assert list(window.joined) == [0, 1, 1, 0, 1, 0]
+
+
 def test_the_first_decode_line_after_idle_has_no_honest_throughput() -> None:
     history = History()
     history.add(
