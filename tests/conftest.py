@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is slow, not wrong: no example fails for its time.
+settings.register_profile("eagletui", deadline=None)
+settings.load_profile("eagletui")
 
 
 @pytest.fixture(autouse=True)
