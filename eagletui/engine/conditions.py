@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from eagletui.engine.watch import Finding, Watch
+from eagletui.model.diagnosis import SEVERITY_ORDER
 from eagletui.model.phases import Rung
 from eagletui.model.server import Gpu
 from eagletui.model.state import ServerState, State
@@ -36,7 +37,8 @@ USELESS_STEPS = 300.0
 LOG_STEPS = 40.0
 """Decode steps a log line stands for (`--decode-log-interval`), where nothing counts passes."""
 
-ANSWER_PROBLEMS = ("timeout", "closed", "server error", "truncated")
+ANSWER_PROBLEMS = ("refused", "timeout", "closed", "server error", "truncated")
+"""No answer of a server that was ready; of one that loads, `refused` is how it should be."""
 
 
 class Facts(NamedTuple):
@@ -92,6 +94,12 @@ def gone(facts: Facts) -> Finding | None:
         return None
     pid = server.process.pid
     who = f"process {pid}" if pid is not None else "its process"
+    causes = [d for d in server.diagnoses if d.severity in ("fatal", "error")]
+    if causes:
+        # The cause is the news, and the end what follows from it.
+        worst = min(causes, key=lambda cause: SEVERITY_ORDER[cause.severity])
+        words = f"{who} is not there any more; the log says before: {worst.title}"
+        return Finding(words, severity="warning")
     return Finding(f"{who} is not there any more, and the log names no end")
 
 

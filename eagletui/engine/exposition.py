@@ -30,6 +30,10 @@ _UNESCAPED = {"n": "\n", '"': '"', "\\": "\\"}
 _NAN = float("nan")
 
 
+class TooManySeries(ValueError):
+    """The page has more wanted series than the reader was told to take."""
+
+
 class Series(NamedTuple):
     """A name with its labels."""
 
@@ -59,7 +63,9 @@ class Layout:
         "series",
     )
 
-    def __init__(self, lines: list[bytes], wanted: frozenset[bytes]) -> None:
+    def __init__(
+        self, lines: list[bytes], wanted: frozenset[bytes], most: int | None = None
+    ) -> None:
         self.series: tuple[Series, ...]
         self.samples = 0
         self.malformed = 0
@@ -79,6 +85,8 @@ class Layout:
             name = sample[1]
             names.add(name)
             if name in wanted:
+                if len(series) == most:
+                    raise TooManySeries
                 series.append(Series(name.decode("ascii"), _labels(sample[2])))
                 where.append(index)
                 cuts.append(sample.end())
@@ -132,9 +140,11 @@ class PageReader:
 
     Args:
         wanted: names of samples worth reading, `_bucket`, `_sum` and `_count` spelled out.
+        most: wanted series of a page; more raise `TooManySeries`.
     """
 
-    def __init__(self, wanted: Iterable[str]) -> None:
+    def __init__(self, wanted: Iterable[str], *, most: int | None = None) -> None:
+        self._most = most
         self._wanted = frozenset(name.encode("ascii") for name in wanted)
         self._layout: Layout | None = None
 
@@ -148,7 +158,7 @@ class PageReader:
             truncated = False
         layout = self._layout
         if layout is None or not layout.fits(lines):
-            layout = Layout(lines, self._wanted)
+            layout = Layout(lines, self._wanted, self._most)
             keep = len(body) <= MAX_KEPT_BYTES and len(lines) <= MAX_KEPT_LINES
             self._layout = layout if keep else None
         return Page(layout, layout.values(lines), truncated)

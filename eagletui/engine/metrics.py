@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from eagletui.engine.exposition import Labels, Layout, PageReader
+from eagletui.engine.exposition import Labels, Layout, PageReader, TooManySeries
 from eagletui.engine.metrics_table import (
     ENGINES,
     HISTOGRAMS,
@@ -20,7 +20,14 @@ from eagletui.model.errors import EagletuiError
 from eagletui.model.readings import Histogram, RankCounters, Reading
 from eagletui.model.text import visible, visible_bytes
 
-MAX_BODY = 32 << 20
+MAX_BODY = 8 << 20
+"""Bytes of a page, for parsing holds up whoever waits: real pages have below 2 MB."""
+
+MAX_SERIES = 20_000
+"""Wanted samples of a page."""
+
+MAX_LINES = 100_000
+"""Lines of a page, comments included."""
 
 _NUMBER = re.compile(rb"[ \t][-+]?(?:[0-9.]|NaN|Inf)")
 _RANK_FIELDS = frozenset(RankCounters.__struct_fields__)
@@ -76,7 +83,7 @@ class MetricsReader:
     """Reads one server's page again and again; labels are parsed once and kept."""
 
     def __init__(self) -> None:
-        self._pages = PageReader(wanted_names())
+        self._pages = PageReader(wanted_names(), most=MAX_SERIES)
         self._plan: _Plan | None = None
 
     def read(self, body: bytes, *, at: float) -> Reading:
@@ -87,11 +94,17 @@ class MetricsReader:
 
         Raises:
             NotMetrics: it is empty, HTML, JSON or something else.
-            TooLarge: it has more than `MAX_BODY` bytes.
+            TooLarge: it has more than `MAX_BODY` bytes, `MAX_LINES` lines or `MAX_SERIES` samples
+                of those read here.
         """
         if len(body) > MAX_BODY:
             raise too_large(len(body))
-        page = self._pages.read(body)
+        if body.count(b"\n") > MAX_LINES:
+            raise _too_many(f"lines than the {MAX_LINES:,}")
+        try:
+            page = self._pages.read(body)
+        except TooManySeries:
+            raise _too_many(f"series than the {MAX_SERIES:,}") from None
         if not page.layout.samples or page.layout.malformed > page.layout.samples:
             raise not_metrics(body)
         plan = self._plan
@@ -108,6 +121,14 @@ def too_large(size: int) -> TooLarge:
     return TooLarge(
         f"The metrics page has {size / 1e6:.0f} MB, more than the {MAX_BODY >> 20} MiB read here.",
         meaning="A server's page has below 2 MB; this is something else, or labels ran wild.",
+        advice="Check the address, and `--tokenizer-metrics-allowed-custom-labels`.",
+    )
+
+
+def _too_many(what: str) -> TooLarge:
+    return TooLarge(
+        f"The metrics page has more {what} read here.",
+        meaning="No server has so many of its own; labels ran wild.",
         advice="Check the address, and `--tokenizer-metrics-allowed-custom-labels`.",
     )
 

@@ -32,6 +32,11 @@ MAX_HELD = 16 * 1024
 IDLE_SHARE = 0.6
 IDLE_GAP = 2.0
 
+QUARTER = 900.0
+WIDEST_ZONE = 14 * 3600.0
+FIRST_STAMP = (-60.0, 600.0)
+"""How long after its process's start a launch writes its first stamps, seconds."""
+
 _STEPS = re.compile(
     r"(?:Adaptive spec params updated|Switch adaptive runtime state): steps \d+ -> (\d{1,6})"
     r"(?:.*?draft_tokens \d+ -> (\d{1,6}))?"
@@ -71,12 +76,17 @@ class LogReader:
 
     Args:
         server: `ServerProcess.key`, for the events.
-        clock: user's clock minus log time, seconds.
+        clock: user's clock minus log time, seconds, as the host's own zone says.
+        started_at: user's clock when the server's process started, where that is known. A
+            container often logs in another zone (UTC) than its host: where a launch's first stamp
+            only fits this start after whole quarters of an hour, `clock` is off by those.
     """
 
-    def __init__(self, server: str, *, clock: float = 0.0) -> None:
+    def __init__(self, server: str, *, clock: float = 0.0, started_at: float | None = None) -> None:
         self._server = server
-        self._clock = clock
+        self._clock = self._host_clock = clock
+        self._started_at = started_at
+        self._launcher_seen = False
         self._splitter = Splitter()
         self._stamp: float | None = None
         self._at = 0.0
@@ -188,9 +198,28 @@ class LogReader:
             return Moment(self._server, self._at, stamp)
         return Moment(self._server, self._stamp + self._clock, stamp)
 
+    def _align(self, stamp: float) -> None:
+        """A launch begins here: if it is that of the process, its zone is known.
+
+        Zones differ by quarters of an hour, at most `WIDEST_ZONE` from another. An older launch
+        that fits by chance is put right when the process's own comes.
+        """
+        if self._started_at is None:
+            return
+        late = stamp + self._host_clock - self._started_at
+        shift = 0.0
+        if abs(late) >= QUARTER / 2:
+            shift = (late - FIRST_STAMP[0]) // QUARTER * QUARTER
+        if abs(shift) <= WIDEST_ZONE and FIRST_STAMP[0] <= late - shift <= FIRST_STAMP[1]:
+            self._clock = self._host_clock - shift
+
     def _line(self, line: Line) -> Iterator[Event]:
         text = line.data.decode("utf-8", "replace")
         record = read_record(text)
+        if record.stamp is not None:
+            if self._launcher_seen or record.text.startswith("server_args="):
+                self._align(record.stamp)
+            self._launcher_seen = False
         now = self._moment(record.stamp)
         message = record.text
         if record.stamp is not None or self._failures.open is False:
@@ -208,6 +237,7 @@ class LogReader:
             yield from self._bars(message, now)
         if _LAUNCHER in message[:400]:
             self._fresh, self._first = True, None
+            self._launcher_seen = record.stamp is None
             if self._launch.announced or self._launch.ended:
                 self._begin(None)
         if message.startswith("server_args="):

@@ -60,7 +60,7 @@ def live_verdicts(
         said.append(
             Diagnosis(
                 code=rule.code,
-                severity=rule.severity,
+                severity=shown.finding.severity or rule.severity,
                 title=rule.title.format(shown.finding.subject),
                 evidence=shown.finding.evidence,
                 advice=rule.advice,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from eagletui.model.diagnosis import Severity
+
 LOOK_AGAIN = 10.0
 """Seconds between two looks after which what was seen before no longer counts as lasting."""
 
@@ -15,10 +17,12 @@ class Finding(NamedTuple):
         evidence: the numbers it rests on.
         subject: what it is about, where a title has room for it. It should not change from second
             to second.
+        severity: where it is not that of the rule.
     """
 
     evidence: str
     subject: str = ""
+    severity: Severity | None = None
 
 
 class Shown(NamedTuple):

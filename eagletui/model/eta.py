@@ -23,6 +23,16 @@ FIRST_GUESS: dict[str, float] = {
     "ready": 0.0,
 }
 
+BAR_WINS = 0.1
+"""The share of a bar from which its own pace alone counts: what earlier launches took says little
+where the page cache is cold (12 s then, 85 s now)."""
+
+SLOWS_STEPS = 3.0
+"""Steps of its own for which a bar may rest before its pace is said to be slower."""
+
+RESTS_STEPS, RESTS_SECONDS = 10.0, 30.0
+"""A bar that rests for longer than both promises nothing."""
+
 
 class Eta(NamedTuple):
     """Seconds from now; None is what can't be said.
@@ -41,9 +51,10 @@ class Eta(NamedTuple):
 def eta(server: ServerState, now: float) -> Eta:
     """The time until ready, seconds.
 
-    A running phase is judged by what it typically took and by the speed of its own bar, the bar
-    counting for as much as it is filled (at 100 % of its shards a phase may still go on). A phase
-    that is longer than ever gives no number, rather than a wrong one.
+    A running phase is judged by what it typically took until its own bar moves, and by the bar's
+    pace alone once a tenth is done (at 100 % of its shards a phase may still go on: there history
+    speaks again). A bar that rests makes the time left grow, then gives no number; so does a phase
+    that is longer than ever.
 
     Args:
         now: the user's clock, seconds since the epoch.
@@ -99,15 +110,29 @@ def _left(server: ServerState, rung: Rung, now: float) -> float | None:
     if usual <= 0.0 and known is not None:
         usual = known.longest - elapsed
     share, moved = rung.fraction, rung.moved_at
-    if not share or moved is None or moved <= begun or (share >= 1.0 and known is None):
+    if not share or share >= 1.0 or moved is None or moved <= begun:
         return usual if usual > 0.0 else None
-    by_bar = (moved - begun) / share * (1.0 - share) - max(0.0, now - moved)
-    if known is None:
-        return by_bar if by_bar > 0.0 else None
-    left = share * max(0.0, by_bar) + (1.0 - share) * max(0.0, usual)
-    if share >= 1.0:
-        left = usual
-    return left if left > 0.0 else None
+    by_bar = _by_bar(rung, begun, moved, now)
+    if by_bar is None or known is None or usual <= 0.0:
+        return by_bar
+    weight = min(1.0, share / BAR_WINS)
+    return weight * by_bar + (1.0 - weight) * usual
+
+
+def _by_bar(rung: Rung, begun: float, moved: float, now: float) -> float | None:
+    """What the bar's own pace says, or None where it rests for too long to say anything.
+
+    A step that is overdue takes nothing from the steps that follow it, and one that is long overdue
+    is the bar's new pace: then the time left grows.
+    """
+    done, total = rung.done or 0, rung.total or 0
+    step = (moved - begun) / done
+    rested = max(0.0, now - moved)
+    if rested > max(RESTS_STEPS * step, RESTS_SECONDS):
+        return None
+    if rested > SLOWS_STEPS * step:
+        return (now - begun) / done * (total - done)
+    return step * (total - done) - min(rested, step)
 
 
 def _by_share(server: ServerState, rung: Rung) -> float | None:

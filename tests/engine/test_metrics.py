@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics, TooLarge
+from eagletui.engine.metrics import (
+    MAX_BODY,
+    MAX_LINES,
+    MAX_SERIES,
+    MetricsReader,
+    NotMetrics,
+    TooLarge,
+)
 from eagletui.engine.scrapes import split_scrapes
 from eagletui.model.readings import RankCounters, Reading
 from tests.engine.recorded import readings, unpacked
@@ -147,7 +154,18 @@ def test_says_what_came_instead(body: bytes, words: str) -> None:
 def test_refuses_fifty_megabytes() -> None:
     with pytest.raises(TooLarge, match="50 MB"):
         MetricsReader().read(b"x" * 50_000_000, at=0.0)
-    assert MAX_BODY < 50_000_000
+    assert MAX_BODY == 8 << 20
+
+
+def test_refuses_more_series_and_lines_than_any_server_has() -> None:
+    def page(count: int) -> str:
+        return "".join(f'sglang:num_running_reqs{{x="{i}"}} 1\n' for i in range(count))
+
+    assert read(page(MAX_SERIES)).samples == MAX_SERIES
+    with pytest.raises(TooLarge, match="20,000"):
+        read(page(MAX_SERIES + 1))
+    with pytest.raises(TooLarge, match="100,000"):
+        read("a 1\n" * (MAX_LINES + 1))
 
 
 def test_a_cut_page_says_so() -> None:

@@ -209,6 +209,31 @@ def test_stamps_place_old_lines_in_time() -> None:
     assert new.stamp == 1795953600.0
 
 
+@pytest.mark.parametrize(
+    ("zone", "after", "shift"),
+    [
+        (0.0, 20.0, 0.0),
+        (7200.0, 20.0, 7200.0),
+        (-12600.0, 400.0, -12600.0),
+        (20700.0, -30.0, 20700.0),
+        (7200.0, 700.0, 0.0),  # no launch of this process: it began long before
+        (0.0, 300.0, 0.0),
+        (20 * 3600.0, 20.0, 0.0),
+    ],
+)
+def test_a_container_in_another_zone_is_put_right(zone: float, after: float, shift: float) -> None:
+    stamp = 1795953600.0
+    lines = (
+        b"[2026-11-29 12:00:00] server_args=ServerArgs(model_path='m')\n"
+        b"[2026-11-29 12:00:10] Load weight begin. avail mem=1.00 GB\n"
+    )
+    started = stamp + 100.0 + zone - after
+    events = LogReader("s", clock=100.0, started_at=started).feed(lines, at=7.0, live=False)
+    assert {event.at for event in events} == {stamp + 100.0 + shift, stamp + 110.0 + shift}
+    unknown = LogReader("s", clock=100.0).feed(lines, at=7.0, live=False)
+    assert unknown[0].at == stamp + 100.0
+
+
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdict(name: str) -> None:
     events = read(recorded(name))

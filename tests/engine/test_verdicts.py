@@ -223,6 +223,30 @@ def test_what_the_log_diagnosed_is_not_said_twice() -> None:
     assert found == {}
 
 
+def test_a_refusal_counts_once_it_lasts_on_a_server_that_was_ready() -> None:
+    when, _ = over_time(lambda _: make(metrics=failed("refused")), 100, 140)["not-answering"]
+    assert when == 115.0
+    for quiet in (make(ready=False), make(gone_at=100.0)):
+        found = over_time(lambda _, s=quiet: replace(s, metrics=failed("refused")), 100, 140)
+        assert "not-answering" not in found
+
+
+@pytest.mark.parametrize("severity", ["fatal", "error"])
+def test_what_the_log_names_is_said_before_the_end_that_it_caused(severity: Any) -> None:
+    cause = Diagnosis(code="port-in-use", severity=severity, title="The port is in use.")
+    server = make(gone_at=5.0, ready=False, diagnoses=(cause,))
+    (gone,) = judge(Watch(), server, 6.0)
+    assert (gone.code, gone.severity) == ("gone", "warning")
+    assert gone.evidence == (
+        "process 7 is not there any more; the log says before: The port is in use."
+    )
+    assert [d.code for d in replace(server, alerts=(gone,)).verdicts] == ["port-in-use", "gone"]
+    mild = make(gone_at=5.0, diagnoses=(replace(cause, severity="warning"),))
+    (gone,) = judge(Watch(), mild, 6.0)
+    assert gone.severity == "fatal"
+    assert gone.evidence.endswith("the log names no end")
+
+
 @pytest.mark.parametrize(
     ("server", "code"),
     [
@@ -230,6 +254,7 @@ def test_what_the_log_diagnosed_is_not_said_twice() -> None:
         (make(metrics=failed("not found")), "metrics-off"),
         (make(metrics=failed("unauthorised")), "key-refused"),
         (make(metrics=failed("timeout")), "not-answering"),
+        (make(metrics=failed("refused")), "not-answering"),
         (make(process=ServerProcess(key=":1", metrics_enabled=False)), "metrics-off"),
         (
             make(
