@@ -88,7 +88,7 @@ async def test_without_colour(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         for key in keys:
             await pilot.press(key)
         await settle(pilot)
-        assert_snapshot(app, f"screens/{name}-80x24")
+        assert_snapshot(app, f"screens/{name}-80x24-no-colour")
 
 
 @pytest.mark.parametrize(("name", "size", "theme"), PICTURES)

@@ -248,6 +248,6 @@ def bad_pattern(text: str) -> str:
     """Why this is no regular expression, or ""."""
     try:
         re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         return f"This is no regular expression: {error}."
     return ""

@@ -18,7 +18,7 @@ class LogHolder(Container):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._store: LogStore | None = None
-        self._seen: tuple[int, int] | None = None
+        self._seen: int | None = None
         self._why = Content("")
 
     @property
@@ -36,7 +36,7 @@ class LogHolder(Container):
             self._store, self._seen = store, None
             self.remove_children()
             self.mount(LogView(store))
-        seen = (store.first, store.end)
+        seen = store.version
         if seen != self._seen and (shown := self.log_view) is not None:
             self._seen = seen
             shown.extended()

@@ -36,7 +36,9 @@ Styler = Callable[[str], Style]
 def safe_text(line: bytes) -> str:
     """A line without anything that could harm the terminal or give a secret away."""
     text = visible_bytes(line)
-    return mask(text) if may_hold_secret(line) else text
+    # Escapes may stand inside a name or a value: what is shown is what is judged.
+    seen = line if b"\x1b" not in line else text.encode()
+    return mask(text) if may_hold_secret(seen) else text
 
 
 class Painted(NamedTuple):
