@@ -15,7 +15,7 @@ from eagletui.cli.packed import saved
 from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics, too_large
 from eagletui.engine.quantiles import milliseconds
-from eagletui.engine.rates import busy_span, over
+from eagletui.engine.rates import busy_span, last_launch, over
 from eagletui.engine.scrapes import split_scrapes
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.readings import Quantiles, Rates, Reading
@@ -31,11 +31,18 @@ _READABLE = 1e15
 
 
 class Summary(NamedTuple):
-    """A file's last reading, and the rates over its busy span where there are several."""
+    """A file's last reading, and the rates over its busy span where there are several.
+
+    Attributes:
+        launch: how many scrapes of the last launch are good for rates.
+        moved: whether a token moved between them.
+    """
 
     reading: Reading
     rates: Rates
     scrapes: int
+    launch: int = 1
+    moved: bool = False
 
 
 @click.command()
@@ -147,14 +154,16 @@ def summarise(data: bytes, *, now: float) -> Summary:
     if not readings:
         assert refused is not None
         raise refused
-    span = busy_span(readings) or readings[-1:]
+    span, launch = busy_span(readings), last_launch(readings)
     if len(span) < 2:
-        last = readings[-1]
+        last = launch[-1] if launch else readings[-1]
         since_start = replace(
-            over((last,)), ttft_ms=milliseconds(last.ttft), itl_ms=milliseconds(last.itl)
+            over(launch or (last,)), ttft_ms=milliseconds(last.ttft), itl_ms=milliseconds(last.itl)
         )
-        return Summary(last, since_start, len(readings))
-    return Summary(span[-1], over(span, histograms=readings), len(readings))
+        if len(launch) > 1:
+            since_start = replace(since_start, tok_s=0.0, accept_length=None)
+        return Summary(last, since_start, len(readings), len(launch))
+    return Summary(span[-1], over(span, histograms=launch), len(readings), len(launch), True)
 
 
 def document(summary: Summary) -> dict[str, Any]:
@@ -203,7 +212,7 @@ def lines(summary: Summary) -> list[str]:
     if reading.truncated:
         found.append("The page is cut: what is missing below may only be missing here.")
     rows: list[tuple[str, float | None, str, str]] = [
-        ("accept length", reading.accept_length, "", "server's gauge, last decode interval"),
+        ("accept (gauge)", reading.accept_length, "", "accept length, last decode interval"),
         ("accept rate", _rate(reading), "", "(accept length − 1) / steps"),
         ("num steps", reading.num_steps, "", ""),
         ("draft tokens", reading.num_draft_tokens, "", ""),
@@ -220,9 +229,9 @@ def lines(summary: Summary) -> list[str]:
             ("draft", rates.draft_ms, "ms", rates.source),
             ("draft extend", rates.draft_extend_ms, "ms", rates.source),
             ("decode", rates.decode_ms, "ms", rates.source),
-            ("accept length", rates.accept_length, "", "over the same time"),
+            ("accept (window)", _counted_length(summary), "", "accept length over the same time"),
         ]
-    note = "" if rates.seconds > 0.0 else "since the server started"
+    note = "" if summary.moved else "since the server started"
     rows += [
         ("TTFT p50", rates.ttft_ms.p50, "ms", note),
         ("TTFT p99", rates.ttft_ms.p99, "ms", note),
@@ -230,13 +239,26 @@ def lines(summary: Summary) -> list[str]:
         ("ITL p99", rates.itl_ms.p99, "ms", note),
     ]
     found += [
-        f"  {name:<15}{_figure(value):>9} {unit:<6}{note}".rstrip()
+        f"  {name:<16}{_figure(value):>9} {unit:<6}{note}".rstrip()
         for name, value, unit, note in rows
         if value is not None
     ]
-    if rates.seconds <= 0.0:
+    if summary.moved:
+        return found
+    if summary.launch > 1:
+        what = "no token moved" if reading.running else "no request ran"
+        found.append(f"{what.capitalize()} between these {summary.launch} scrapes.")
+    elif summary.scrapes > 1:
+        found.append("One whole scrape since the last restart has no rates: save several.")
+    else:
         found.append("One scrape has no rates: save several, each after a line `### unix-time`.")
     return found
+
+
+def _counted_length(summary: Summary) -> float | None:
+    """The window's accept length, unless it is only the gauge again."""
+    length = summary.rates.accept_length
+    return None if length == summary.reading.accept_length else length
 
 
 def _rate(reading: Reading) -> float | None:

@@ -107,18 +107,23 @@ def went_back(before: Reading, after: Reading) -> bool:
     return bool(old_moments and new_moments and new_moments[0] < old_moments[0])
 
 
+def last_launch(readings: Sequence[Reading]) -> Sequence[Reading]:
+    """The whole readings since the server last restarted (or the clock went back)."""
+    usable = [reading for reading in readings if _usable(reading)]
+    start = 0
+    for index, (before, after) in enumerate(pairwise(usable), 1):
+        if went_back(before, after) or after.at <= before.at:
+            start = index
+    return usable[start:]
+
+
 def busy_span(readings: Sequence[Reading]) -> Sequence[Reading]:
     """From the first to the last reading between which requests ran all the time.
 
     Readings at which the server began or ended to be busy are left out where enough remain,
     so that idle time at the edges does not slow the rates. Only the last launch counts.
     """
-    usable = [reading for reading in readings if _usable(reading)]
-    start = 0
-    for index, (before, after) in enumerate(pairwise(usable), 1):
-        if went_back(before, after) or after.at <= before.at:
-            start = index
-    usable = usable[start:]
+    usable = last_launch(readings)
     moved = [index for index, pair in enumerate(pairwise(usable)) if _moved(*pair)]
     if not moved:
         return usable[-1:]

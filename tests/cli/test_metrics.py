@@ -75,6 +75,40 @@ def test_one_scrape_has_gauges_and_no_rates() -> None:
     assert found["ttft_ms"]["p50"] > 0.0
 
 
+def pages(*scrapes: tuple[float, float, float, float]) -> bytes:
+    """Scrapes of (time, running, passes, TTFT count below 1 s)."""
+    return "".join(
+        f"### {at}\nsglang:num_running_reqs {running}\nsglang:spec_accept_length 2.5\n"
+        f"sglang:spec_verify_calls_total {passes}\n"
+        f'sglang:realtime_tokens_total{{mode="decode"}} {2 * passes}\n'
+        f'sglang:time_to_first_token_seconds_bucket{{le="1.0"}} {count}\n'
+        f'sglang:time_to_first_token_seconds_bucket{{le="9.0"}} {count + 100}\n'
+        f'sglang:time_to_first_token_seconds_bucket{{le="+Inf"}} {count + 100}\n'
+        for at, running, passes, count in scrapes
+    ).encode()
+
+
+def test_idle_scrapes_are_called_idle() -> None:
+    body = pages(*((10.0 + second, 0.0, 50.0, 7.0) for second in range(5)))
+    said = run("-", stdin=body).stdout
+    assert "No request ran between these 5 scrapes." in said
+    assert "One scrape" not in said
+    found = read("-", stdin=body)["rates"]
+    assert (found["tok_s"], found["accept_length"]) == (0.0, None)
+
+
+def test_latencies_do_not_span_a_restart_nor_a_cut_page() -> None:
+    body = pages((1, 1, 900, 9000), (2, 1, 950, 9500), (3, 1, 0, 5), (4, 1, 50, 9), (5, 1, 99, 99))
+    assert read("-", stdin=body)["ttft_ms"] == {"p50": 500.0, "p99": 990.0}
+    cut = body + pages((6, 1, 150, 2000))[:-60]
+    assert read("-", stdin=cut)["ttft_ms"] == {"p50": 500.0, "p99": 990.0}
+
+
+def test_two_accept_lengths_have_two_names() -> None:
+    said = run(str(RECORDINGS / "dense_k3_c1.prom.xz")).stdout
+    assert said.count("accept (gauge)") == said.count("accept (window)") == 1
+
+
 def test_what_a_server_without_speculation_does_not_say_is_null() -> None:
     found = read(str(RECORDINGS / "dense_k0_c1.prom.xz"))
     assert found["num_steps"] is found["accept_length"] is found["accept_rate"] is None
