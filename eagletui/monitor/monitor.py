@@ -376,6 +376,7 @@ class Monitor:
                 clock=clock,
                 history=self._wanted.history,
                 wall=self._wall,
+                started_at=process.started_at,
             )
         return tail
 

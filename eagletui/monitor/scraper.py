@@ -11,14 +11,13 @@ from msgspec.structs import replace
 
 from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.loads import read_loads, with_moments
-from eagletui.engine.metrics import MetricsReader, NotMetrics
+from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics
 from eagletui.engine.rates import RateMeter
 from eagletui.engine.server_info import read_server_info
 from eagletui.model.base import Data
 from eagletui.model.events import Event, InfoRead, Scraped, ScrapeFailed
 from eagletui.model.readings import Reading
 
-PAGE_LIMIT = 48 << 20
 # A scrape costs the server 30 to 200 ms of its HTTP loop: leave it at least four times as long.
 REST = 4.0
 ASK_AGAIN = 15.0
@@ -212,6 +211,6 @@ class Scraper:
             body = bytearray()
             async for block in response.content.iter_chunked(1 << 16):
                 body += block
-                if len(body) > PAGE_LIMIT:
+                if len(body) > MAX_BODY:
                     return Reply(status=response.status, body=bytes(body), whole=False)
             return Reply(status=response.status, body=bytes(body))

@@ -31,6 +31,7 @@ class Tail:
         clock: user's clock minus log time, seconds.
         history: bytes of an old log that are read.
         wall: the user's clock.
+        started_at: when the server's process started, user's clock: a container's zone shows by it.
     """
 
     def __init__(
@@ -41,13 +42,14 @@ class Tail:
         clock: float,
         history: int,
         wall: Callable[[], float],
+        started_at: float | None = None,
     ) -> None:
         self.place = place
         self.whole = asyncio.Event()
         self._server = server
         self._history = history
         self._wall = wall
-        self._reader = LogReader(server, clock=clock)
+        self._reader = LogReader(server, clock=clock, started_at=started_at)
         self._position: FilePosition | None = None
         self._opened = False
         self._heard_at: float | None = None
