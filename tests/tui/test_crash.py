@@ -40,6 +40,7 @@ async def test_the_traceback_has_no_locals_no_secret_and_no_escape() -> None:
 def test_the_command_ends_with_the_code_of_the_screen(
     code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(screen, "_is_terminal", lambda stream: True)
     monkeypatch.setattr(EagleApp, "run", lambda app: app.exit(return_code=code))
     with pytest.raises(SystemExit) as left:
         screen.open_screen("gpu1", screen.ScreenOptions())
