@@ -168,7 +168,8 @@ async def test_removed_and_written_anew(host: AnyHost, log: Path) -> None:
     await asyncio.sleep(0.1)
     log.write_bytes(b"second\n")
     await reader.until(lambda data: data == b"first\nsecond\n")
-    assert reader.gaps == ["replaced"]
+    # A machine too busy to see the old file end says so.
+    assert reader.gaps in (["replaced"], ["lost"])
     await reader.stop()
 
 
