@@ -12,6 +12,7 @@ What is left is the decode lines of the log, which are read elsewhere.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
@@ -243,13 +244,13 @@ def _step(readings: Sequence[Reading], moments: Sequence[Reading], delta: _Delta
 
     def gpu(name: str) -> float | None:
         seconds = _difference(getattr(first, name), getattr(last, name))
-        return 1000.0 * seconds / passes if passes and seconds else None
+        return _per(1000.0 * seconds, passes) if passes and seconds else None
 
     verify = gpu("verify_seconds_total")
     draft, extend = gpu("draft_seconds_total"), gpu("draft_extend_seconds_total")
     # Eager draft steps are booked as `decode` too, so that it means a plain step only alone.
     decode = gpu("decode_seconds_total") if verify is None else None
-    wall = moved[2] / moved[0] / 1000.0 if moved else _wall(readings)
+    wall = _per(moved[2] / 1000.0, moved[0]) if moved else _wall(readings)
     source: StepSource = "none"
     if verify is not None or decode is not None:
         source = "device timer"
@@ -272,7 +273,7 @@ def _wall(readings: Sequence[Reading]) -> float | None:
         if moved:
             seconds += after.at - before.at
             passes += moved
-    return 1000.0 * seconds / passes if passes else None
+    return _per(1000.0 * seconds, passes) if passes else None
 
 
 def _busiest(readings: Sequence[Reading]) -> tuple[Reading | RankCounters, Reading | RankCounters]:
@@ -302,7 +303,7 @@ def _moments_between(old: Sequence[float], new: Sequence[float]) -> tuple[float,
     return moved if len(moved) == 6 and moved[0] > 0 and moved[1] > 0 and moved[2] > 0 else ()
 
 
-def _moments_tok_s(readings: Sequence[Reading], moved: tuple[float, ...]) -> float:
+def _moments_tok_s(readings: Sequence[Reading], moved: tuple[float, ...]) -> float | None:
     """Generated tokens a second of all DP ranks, which decode at the same time.
 
     Their microseconds add up, so that tokens over their sum is the speed of one rank: ranks count
@@ -312,8 +313,9 @@ def _moments_tok_s(readings: Sequence[Reading], moved: tuple[float, ...]) -> flo
     old, new = known[0].rank_moments, known[-1].rank_moments
     if new and len(old) == len(new):
         ranks = [_moments_between(*pair) for pair in zip(old, new, strict=True)]
-        return sum(1e6 * rank[5] / rank[2] for rank in ranks if rank)
-    return 1e6 * moved[5] / moved[2] * max(1, known[-1].dp_ranks)
+        return math.fsum(_per(1e6 * rank[5], rank[2]) or 0.0 for rank in ranks if rank)
+    one = _per(1e6 * moved[5], moved[2])
+    return None if one is None else one * max(1, known[-1].dp_ranks)
 
 
 def _accept_length(
@@ -328,7 +330,7 @@ def _accept_length(
     if after.accept_length is None and after.num_steps is None and step.verify_ms is None:
         return None, False
     if step.moments:
-        return step.moments[5] / step.moments[1], True
+        return _per(step.moments[5], step.moments[1]), True
     alone = all(r.running is not None and r.running <= 1.0 and not r.queued for r in readings)
     if alone and delta.passes and delta.decode_tokens and any(r.running for r in readings):
         length = delta.decode_tokens / delta.passes
@@ -375,5 +377,9 @@ def _difference(before: float | None, after: float | None) -> float | None:
     return None if after is None else after - (before or 0.0)
 
 
-def _per(amount: float | None, seconds: float) -> float | None:
-    return amount / seconds if amount is not None and seconds > 0.0 else None
+def _per(amount: float | None, by: float) -> float | None:
+    """A quotient, or None where it says nothing: no divisor, or one too small to divide by."""
+    if amount is None or by <= 0.0:
+        return None
+    quotient = amount / by
+    return quotient if math.isfinite(quotient) else None

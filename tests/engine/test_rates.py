@@ -253,6 +253,18 @@ def test_quantiles_are_those_of_the_window() -> None:
     assert found.itl_ms.p50 is None
 
 
+SPEEDS = (
+    "tok_s",
+    "prefill_tok_s",
+    "steps_s",
+    "step_ms",
+    "verify_ms",
+    "draft_ms",
+    "draft_extend_ms",
+    "decode_ms",
+    "accept_length",
+)
+
 number = st.one_of(st.none(), st.floats(min_value=0, max_value=1e12))
 
 
@@ -279,8 +291,24 @@ number = st.one_of(st.none(), st.floats(min_value=0, max_value=1e12))
 def test_any_readings_give_rates(sequence: list[Reading]) -> None:
     meter = RateMeter()
     for reading in sequence:
-        found = meter.add(reading)
-        assert found.seconds >= 0.0
-        assert found.step_ms is None or 0.0 <= found.step_ms < float("inf")
-        assert found.tok_s is None or found.tok_s >= 0.0
-    busy_span(sequence)
+        sane(meter.add(reading))
+    sane(over(busy_span(sequence) or sequence[-1:]))
+
+
+def test_counters_that_hardly_moved_give_no_rate() -> None:
+    """A page may say anything: what can't be divided by is not a divisor."""
+    tiny = 2.0**-1070
+    before = Reading(at=0.0, running=1.0, passes_total=0.0, verify_seconds_total=0.0)
+    after = replace(before, at=1.0, passes_total=tiny, verify_seconds_total=1e9)
+    for running in (0.0, 1.0, 4.0):
+        sane(rates(replace(before, running=running), replace(after, running=running)))
+    moments = replace(before, decode_moments=(0.0,) * 6)
+    moved = replace(after, decode_moments=(tiny, tiny, tiny, 1e9, 1e9, 1e9))
+    sane(rates(moments, moved))
+
+
+def sane(found: Rates) -> None:
+    """Every number is one a person can read: none negative, none without an end."""
+    for name in ("seconds", *SPEEDS):
+        value = getattr(found, name)
+        assert value is None or 0.0 <= value < float("inf"), name
