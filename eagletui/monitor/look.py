@@ -27,7 +27,8 @@ async def look(monitor: Monitor, *, limit: float = 60.0) -> State:
         limit: seconds for the whole look; what did not answer by then stays unknown.
 
     Raises:
-        HostError: no connection.
+        EagletuiError: no connection: a `HostError`, or a `ConfigError` where the SSH configuration
+            cannot be used.
     """
     visit = _Visit(monitor)
     stream = monitor.events()
@@ -35,6 +36,8 @@ async def look(monitor: Monitor, *, limit: float = 60.0) -> State:
         await asyncio.wait_for(visit.follow(stream), limit)
     await stream.aclose()  # type: ignore[attr-defined]
     if visit.failed is not None:
+        if monitor.refusal is not None:
+            raise monitor.refusal
         failed = visit.failed
         raise HostError(failed.detail, meaning=failed.meaning, advice=failed.advice)
     if not visit.state.connected:

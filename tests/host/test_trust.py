@@ -93,6 +93,8 @@ class House:
             )
             await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
             process.exit(await child.wait())
+            # Else asyncssh leaves what it still has to write unawaited.
+            await process.wait_closed()
 
         self._acceptor = await asyncssh.listen(
             "127.0.0.1",
@@ -535,6 +537,13 @@ async def test_broken_configuration(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("Host x\n  Port many\n")
     with pytest.raises(ConfigError, match="SSH configuration"):
+        await SshHost("x", asker=Person(), config=[str(config)]).connect()
+
+
+async def test_a_folder_for_known_hosts_is_a_fault_of_the_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(f"Host x\n  HostName 127.0.0.1\n  UserKnownHostsFile {tmp_path}\n")
+    with pytest.raises(ConfigError, match=f"{tmp_path} is a folder, not a known_hosts file"):
         await SshHost("x", asker=Person(), config=[str(config)]).connect()
 
 
