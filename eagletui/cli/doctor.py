@@ -20,7 +20,7 @@ from eagletui.cli.checks import (
 )
 from eagletui.cli.options import chosen_target, host_options, json_option, watch_options
 from eagletui.cli.output import echo_json
-from eagletui.model.errors import HostError
+from eagletui.model.errors import EagletuiError
 from eagletui.model.text import visible
 
 GLYPHS = {"ok": "✔", "warning": "▲", "failed": "✖", "skipped": "–"}
@@ -68,7 +68,7 @@ def doctor(
         )
         try:
             findings += check_host(asyncio.run(look(monitor)))
-        except HostError as error:
+        except EagletuiError as error:
             advice = " ".join(part for part in (error.meaning, error.advice) if part)
             findings.append(
                 Finding(name="connection", result="failed", detail=error.what, advice=advice)

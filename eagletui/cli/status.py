@@ -11,11 +11,16 @@ import click
 from eagletui.cli.asking import TerminalAsker
 from eagletui.cli.options import chosen_target, host_options, json_option, watch_options
 from eagletui.cli.output import echo_json
+from eagletui.engine.verdicts import RULES
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.eta import eta
 from eagletui.model.server import Gpu
 from eagletui.model.state import ServerState, State
 from eagletui.model.text import visible
+
+# What a look without --for is too short to see, with the seconds that each must last at least.
+LONG = 5.0
+LASTING = ", ".join(f"{rule.code} {rule.after:g} s" for rule in RULES if rule.after > LONG)
 
 
 @click.command()
@@ -23,6 +28,15 @@ from eagletui.model.text import visible
 @watch_options
 @click.option(
     "--timeout", type=click.FloatRange(1.0), default=60.0, show_default=True, help="Seconds in all."
+)
+@click.option(
+    "--for",
+    "stay",
+    type=click.FloatRange(0.0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Watch each server so long, in addition to --timeout. Alerts are said only after they"
+    f" lasted, at least: {LASTING}.",
 )
 @json_option
 def status(
@@ -34,9 +48,13 @@ def status(
     pid: int | None,
     api_key_env: str | None,
     timeout: float,
+    stay: float,
     as_json: bool,
 ) -> None:
-    """Look once: the servers of a host, their phase, rates and alerts."""
+    """Look once: the servers of a host, their phase, rates and alerts.
+
+    One look takes a few seconds and shows no alert that must last longer: see --for.
+    """
     from eagletui.cli.connect import make_monitor, wanted_from
     from eagletui.monitor.look import look
 
@@ -45,7 +63,7 @@ def status(
 
     async def run() -> State:
         monitor = make_monitor(target, wanted=wanted, asker=TerminalAsker(), ssh_config=ssh_config)
-        return await look(monitor, limit=timeout)
+        return await look(monitor, limit=timeout, stay=stay)
 
     state = asyncio.run(run())
     if as_json:

@@ -106,6 +106,11 @@ class Layout:
         self._begins.append(b"")
         self._exact.append((index, line))
 
+    @property
+    def lines(self) -> int:
+        """Lines of the page, whatever they are."""
+        return len(self._begins)
+
     def fits(self, lines: list[bytes]) -> bool:
         """Whether a full parse of these lines would give this very layout."""
         return (
@@ -147,6 +152,10 @@ class PageReader:
         self._most = most
         self._wanted = frozenset(name.encode("ascii") for name in wanted)
         self._layout: Layout | None = None
+
+    def looks_known(self, body: bytes) -> bool:
+        """Whether the page has as many lines as the one before, whose layout was kept."""
+        return self._layout is not None and body.count(b"\n") == self._layout.lines
 
     def read(self, body: bytes) -> Page:
         """The page's wanted numbers. Any bytes are accepted; garbage counts as malformed lines."""

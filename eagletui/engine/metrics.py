@@ -29,6 +29,11 @@ MAX_SERIES = 20_000
 MAX_LINES = 100_000
 """Lines of a page, comments included."""
 
+NEW_AT_ONCE = 64 << 10
+KNOWN_AT_ONCE = 1 << 20
+"""Bytes of a page that are read within some 20 ms: of one not seen before, and of one whose layout
+is known (measured: 0.3 µs and 0.015 µs a byte)."""
+
 _NUMBER = re.compile(rb"[ \t][-+]?(?:[0-9.]|NaN|Inf)")
 _RANK_FIELDS = frozenset(RankCounters.__struct_fields__)
 # No server counts so far: such a value, as infinity and NaN, is none.
@@ -85,6 +90,12 @@ class MetricsReader:
     def __init__(self) -> None:
         self._pages = PageReader(wanted_names(), most=MAX_SERIES)
         self._plan: _Plan | None = None
+
+    def takes_long(self, body: bytes) -> bool:
+        """Whether reading this page would hold up an event loop: then call `read` in a thread."""
+        if len(body) <= NEW_AT_ONCE:
+            return False
+        return len(body) > KNOWN_AT_ONCE or not self._pages.looks_known(body)
 
     def read(self, body: bytes, *, at: float) -> Reading:
         """The page as numbers.

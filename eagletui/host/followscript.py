@@ -150,10 +150,13 @@ say at "$inode" "$offset" "$base"
 "$key" --pid=$$ -s 0.5 -c +$((offset + 1)) -f -- "$real" 2>&1 5<&- & a=$!
 fd= tries=0
 while [ -z "$fd" ] && [ $tries -lt 100 ] && kill -0 $a 2>/dev/null; do
-  for f in /proc/$a/fd/[3-9]; do
-    set -- $(st "$f")
-    if [ "$1:$3" = "$inode:$dev" ]; then fd=${f##*/}; break; fi
-  done
+  # Until it becomes tail, the child is this shell and still has what we hold.
+  if ! [ /proc/$a/exe -ef /proc/$$/exe ]; then
+    for f in /proc/$a/fd/[3-9]; do
+      set -- $(st "$f")
+      if [ "$1:$3" = "$inode:$dev" ]; then fd=${f##*/}; break; fi
+    done
+  fi
   [ -n "$fd" ] || sleep $tick
   tries=$((tries + 1))
 done

@@ -17,7 +17,7 @@ import asyncssh
 
 from eagletui.host.config import HostConfig
 from eagletui.model.base import Data
-from eagletui.model.errors import HostError, HostKeyChanged, HostKeyUnknown
+from eagletui.model.errors import ConfigError, HostError, HostKeyChanged, HostKeyUnknown
 
 Marker = Literal["", "cert-authority", "revoked"]
 _MARKERS: dict[str, Marker] = {"@cert-authority": "cert-authority", "@revoked": "revoked"}
@@ -52,8 +52,18 @@ def look_up(name: str, files: Iterable[str]) -> Known:
     """Find a machine (`host` or `[host]:port`) in known_hosts files.
 
     As OpenSSH does, a machine at another port that is not listed is looked up without its port.
+
+    Raises:
+        ConfigError: one of the files is a folder.
     """
     files = list(files)
+    for file in files:
+        if Path(file).is_dir():
+            raise ConfigError(
+                f"{file} is a folder, not a known_hosts file.",
+                meaning="Host keys are looked up and kept in a file.",
+                advice="Correct UserKnownHostsFile or GlobalKnownHostsFile in ~/.ssh/config.",
+            )
     entries = tuple(_entries(name, files))
     if not any(entry.marker != "revoked" for entry in entries):
         bare = re.fullmatch(r"\[(.+)\]:\d+", name)

@@ -20,21 +20,31 @@ JUDGED = 5.0
 _REFUSALS = ("not found", "unauthorised")
 
 
-async def look(monitor: Monitor, *, limit: float = 60.0) -> State:
+async def look(monitor: Monitor, *, limit: float = 60.0, stay: float = 0.0) -> State:
     """Connect, find every server, read each one's log and metrics, and give the state.
 
     Args:
         limit: seconds for the whole look; what did not answer by then stays unknown.
+        stay: seconds to watch each server at least, on top of the limit: an alert is said only
+            after what it is about has lasted (`engine.verdicts.RULES`).
 
     Raises:
-        HostError: no connection.
+        EagletuiError: no connection: a `HostError`, or a `ConfigError` where the SSH configuration
+            cannot be used.
     """
-    visit = _Visit(monitor)
+    visit = _Visit(monitor, stay)
     stream = monitor.events()
-    with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(visit.follow(stream), limit)
+    following = asyncio.ensure_future(visit.follow(stream))
+    await asyncio.wait({following}, timeout=limit)
+    if visit.watched:
+        await asyncio.wait({following}, timeout=stay * visit.watched)
+    following.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await following
     await stream.aclose()  # type: ignore[attr-defined]
     if visit.failed is not None:
+        if monitor.refusal is not None:
+            raise monitor.refusal
         failed = visit.failed
         raise HostError(failed.detail, meaning=failed.meaning, advice=failed.advice)
     if not visit.state.connected:
@@ -48,7 +58,8 @@ async def look(monitor: Monitor, *, limit: float = 60.0) -> State:
 class _Visit:
     """Goes from server to server; each is done when its log is read and two scrapes tell a rate."""
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Monitor, stay: float) -> None:
+        self._stay = max(stay, WINDOW)
         self.state = State()
         self.failed: ev.LinkChanged | None = None
         self._monitor = monitor
@@ -58,6 +69,11 @@ class _Visit:
         self._refused: set[str] = set()
         self._judged: set[str] = set()
         self._gpus = False
+
+    @property
+    def watched(self) -> int:
+        """How many servers are to be seen yet."""
+        return len(self._to_see or ())
 
     async def follow(self, stream: object) -> None:
         async for batch in stream:  # type: ignore[attr-defined]
@@ -86,13 +102,15 @@ class _Visit:
     def _heard(self, event: ev.Scraped | ev.ScrapeFailed) -> None:
         key = event.server
         waited = time.monotonic() - self._first_reply.setdefault(key, time.monotonic())
-        failed = isinstance(event, ev.ScrapeFailed)
+        failed = isinstance(event, ev.ScrapeFailed) and self._stay <= WINDOW
         if isinstance(event, ev.ScrapeFailed) and event.problem in _REFUSALS:
             self._refused.add(key)
         if key in self._refused:
-            enough = waited >= JUDGED or (waited >= WINDOW and key in self._judged)
+            enough = waited >= max(JUDGED, self._stay) or (
+                waited >= self._stay and key in self._judged
+            )
         else:
-            enough = failed or waited >= WINDOW
+            enough = failed or waited >= self._stay
         if enough:
             self._replied.add(key)
 

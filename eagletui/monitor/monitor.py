@@ -23,6 +23,7 @@ from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import (
     AuthenticationFailed,
+    ConfigError,
     ConnectionLost,
     EagletuiError,
     HostKeyChanged,
@@ -49,7 +50,7 @@ STEADY = 10.0
 CATCH_UP_LIMIT = 20.0
 HTTP_TIMEOUT = aiohttp.ClientTimeout(total=8.0, sock_connect=5.0)
 # Trying again by itself would only lock an account or weaken a warning.
-_FINAL = (AuthenticationFailed, HostKeyChanged, HostKeyUnknown)
+_FINAL = (AuthenticationFailed, ConfigError, HostKeyChanged, HostKeyUnknown)
 
 
 class Monitor:
@@ -89,6 +90,8 @@ class Monitor:
         self._fault: BaseException | None = None
         self._learning: set[asyncio.Future[None]] = set()
         self._chosen_by_person = self._wanted.pid is not None
+        self.refusal: EagletuiError | None = None
+        """Why the last try to connect failed; None once connected."""
 
     # --- what a screen may wish --------------------------------------------------------------
 
@@ -178,8 +181,10 @@ class Monitor:
                 facts = await read_facts(self._host)
             except EagletuiError as error:
                 attempt += 1
+                self.refusal = error
                 await self._wait(error, attempt)
                 continue
+            self.refusal = None
             self._emit(ev.LinkChanged(at=self._wall(), link="connected"), facts)
             began = time.monotonic()
             reason = await self._connected()

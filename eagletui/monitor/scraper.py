@@ -137,9 +137,15 @@ class Scraper:
             p = problem_or_none
             return None, self._failed(p.problem, p.detail, p.advice, reply.status)
         try:
-            return self._reader.read(reply.body, at=at), None
+            return await self._read(reply.body, at), None
         except NotMetrics as error:
             return None, self._failed("not metrics", error.what, error.advice, reply.status)
+
+    async def _read(self, body: bytes, at: float) -> Reading:
+        """The page's numbers; a page that takes long leaves the event loop to others meanwhile."""
+        if self._reader.takes_long(body):
+            return await asyncio.to_thread(self._reader.read, body, at=at)
+        return self._reader.read(body, at=at)
 
     def _failed(
         self, problem: str, detail: str, advice: str, status: int | None = None

@@ -15,8 +15,8 @@ from eagletui.tui.latest import charted
 from eagletui.tui.verdict import STOPPED
 
 MAX_LOGS = 4
-LOG_BYTES = 64 << 20
-ALL_LOG_BYTES = 96 << 20
+LOG_BYTES = 32 << 20
+ALL_LOG_BYTES = 48 << 20
 SLICE_BYTES = 128 << 10
 SLICE_EVENTS = 200
 

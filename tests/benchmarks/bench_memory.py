@@ -165,6 +165,6 @@ def rows() -> list[dict[str, object]]:
             "what": "what the second half of that day added",
             "measured": f"{evening - noon:+.1f} MB",
             "reference": f"the first half {noon - before:+.1f} MB; a day in {took:.0f} s",
-            "reach": "flat once the stored log is full (64 MB, compressed)",
+            "reach": "flat: the stored log (32 MiB, compressed) is full at noon",
         },
     ]

@@ -107,6 +107,17 @@ def test_an_ssh_configuration_that_is_not_there_is_wrong_usage(tmp_path: Path) -
     assert "does not exist" in result.stderr
 
 
+@pytest.mark.parametrize("line", ["Port many", "UserKnownHostsFile ."])
+def test_an_ssh_configuration_that_is_wrong_is_wrong_usage(tmp_path: Path, line: str) -> None:
+    config = tmp_path / "config"
+    config.write_text(f"Host h\n  HostName 127.0.0.1\n  {line}\n")
+    result = CliRunner().invoke(main, ["status", "--host", "h", "--ssh-config", str(config)])
+    assert result.exit_code == 2, result.stderr
+    result = CliRunner().invoke(main, ["doctor", "--host", "h", "--ssh-config", str(config)])
+    assert result.exit_code == 1
+    assert "connection" in result.stdout
+
+
 @pytest.mark.parametrize("command", [["status", "--local"], ["metrics", "http://127.0.0.1:9"]])
 def test_a_key_that_no_header_carries_is_wrong_usage(command: list[str]) -> None:
     words = [*command, "--api-key-env", "K"]

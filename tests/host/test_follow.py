@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 from collections.abc import AsyncGenerator, Callable
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from eagletui.host import followscript
 from eagletui.host import local as local_module
 from eagletui.host.base import FileChunk, FilePosition
 from eagletui.host.local import LocalHost
@@ -116,6 +118,19 @@ async def test_resume_at_the_byte(host: AnyHost, log: Path) -> None:
     await reader.stop()
 
 
+@pytest.fixture(params=["at once", "late"])
+def tail_starts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How soon the child that is to become tail gets the processor: a busy machine lets it wait."""
+    when: str = request.param
+    if when == "late":
+        start = re.search(r'^"\$key" --pid.* 5<&-(?= &)', followscript._SCRIPT, re.MULTILINE)
+        assert start is not None
+        late = f"{{ sleep 0.3; exec {start[0]}; }}"
+        monkeypatch.setattr(followscript, "_SCRIPT", followscript._SCRIPT.replace(start[0], late))
+    return when
+
+
+@pytest.mark.usefixtures("tail_starts")
 async def test_rotation_by_renaming(host: AnyHost, log: Path) -> None:
     log.write_bytes(b"one\n")
     reader = Reader(host, log)
@@ -131,7 +146,7 @@ async def test_rotation_by_renaming(host: AnyHost, log: Path) -> None:
     assert reader.gaps == ["rotated"]
     append(log, b"four\n")
     await reader.until(lambda data: data.endswith(b"three\nfour\n"))
-    assert reader.chunks[-1].live
+    assert all(chunk.live for chunk in reader.chunks[1:])
     writer.close()
     await reader.stop()
 
@@ -160,6 +175,7 @@ async def test_a_text_like_tails_own_message_is_only_text(host: AnyHost, log: Pa
     await reader.stop()
 
 
+@pytest.mark.usefixtures("tail_starts")
 async def test_removed_and_written_anew(host: AnyHost, log: Path) -> None:
     log.write_bytes(b"first\n")
     reader = Reader(host, log)
@@ -168,8 +184,7 @@ async def test_removed_and_written_anew(host: AnyHost, log: Path) -> None:
     await asyncio.sleep(0.1)
     log.write_bytes(b"second\n")
     await reader.until(lambda data: data == b"first\nsecond\n")
-    # A machine too busy to see the old file end says so.
-    assert reader.gaps in (["replaced"], ["lost"])
+    assert reader.gaps == ["replaced"]
     await reader.stop()
 
 

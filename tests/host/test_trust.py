@@ -30,6 +30,27 @@ from tests.host.people import Person
 from tests.sshd import free_port, keygen
 
 
+class Visitor:
+    """A command that somebody runs in a house."""
+
+    def __init__(
+        self, process: asyncssh.SSHServerProcess[bytes], child: asyncio.subprocess.Process
+    ) -> None:
+        self._process, self._child = process, child
+
+    async def stay(self) -> None:
+        child = self._child
+        await self._process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+        self._process.exit(await child.wait())
+
+    async def leave(self) -> None:
+        """End the command; asyncssh's rest, which it leaves to whoever waits, is waited for."""
+        if self._child.returncode is None:
+            self._child.kill()
+        await self._child.wait()
+        await self._process.wait_closed()
+
+
 class Door(asyncssh.SSHServer):
     """An in-process SSH server: one password, one key, one question."""
 
@@ -79,6 +100,7 @@ class House:
         self.challenges = 0
         self.options: list[str] = []
         self.certificates: list[asyncssh.SSHCertificate] = []
+        self._visitors: list[Visitor] = []
         self._acceptor: asyncssh.SSHAcceptor | None = None
 
     async def open(self) -> None:
@@ -91,8 +113,9 @@ class House:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
             )
-            await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
-            process.exit(await child.wait())
+            session = Visitor(process, child)
+            self._visitors.append(session)
+            await session.stay()
 
         self._acceptor = await asyncssh.listen(
             "127.0.0.1",
@@ -112,6 +135,8 @@ class House:
         self._acceptor.close()
         for connection in self.connections:
             connection.abort()
+        for visitor in self._visitors:
+            await visitor.leave()
         await self._acceptor.wait_closed()
 
     def stanza(self) -> str:
@@ -535,6 +560,13 @@ async def test_broken_configuration(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("Host x\n  Port many\n")
     with pytest.raises(ConfigError, match="SSH configuration"):
+        await SshHost("x", asker=Person(), config=[str(config)]).connect()
+
+
+async def test_a_folder_for_known_hosts_is_a_fault_of_the_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(f"Host x\n  HostName 127.0.0.1\n  UserKnownHostsFile {tmp_path}\n")
+    with pytest.raises(ConfigError, match=f"{tmp_path} is a folder, not a known_hosts file"):
         await SshHost("x", asker=Person(), config=[str(config)]).connect()
 
 

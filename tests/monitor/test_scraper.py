@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiohttp
@@ -9,7 +11,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from eagletui.model.events import Scraped
+from eagletui.engine.metrics import KNOWN_AT_ONCE, NEW_AT_ONCE, MetricsReader
+from eagletui.model.events import Scraped, ScrapeFailed
+from eagletui.model.readings import Reading
 from eagletui.monitor.scraper import GIVE_UP_LOADS, Scraper
 
 NOT_YET = '{"loads": [{"dp_rank": 0, "num_running_reqs": 0, "decode_moments": null}]}'
@@ -89,3 +93,65 @@ async def test_a_release_without_them_is_not_asked_for_ever(served: Served, once
     for served.decoded in range(GIVE_UP_LOADS + 10):
         await once()
     assert served.asked == GIVE_UP_LOADS + 1
+
+
+@pytest.mark.parametrize(
+    ("size", "elsewhere"),
+    [
+        (NEW_AT_ONCE, [False, False]),
+        (NEW_AT_ONCE + 100, [True, False]),
+        (KNOWN_AT_ONCE + 100, [True, True]),
+    ],
+)
+async def test_a_page_that_takes_long_is_read_beside_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch, size: int, elsewhere: list[bool]
+) -> None:
+    line = 'sglang:num_running_reqs{tp_rank="0"} 1\n'
+    page = line + "# a line of comment\n" * ((size - len(line)) // 20)
+    page += "#" * (size - len(page) - 1) + "\n"
+    threads: list[bool] = []
+    read = MetricsReader.read
+
+    def noted(reader: MetricsReader, body: bytes, *, at: float) -> Reading:
+        assert len(body) == size
+        threads.append(threading.current_thread() is not threading.main_thread())
+        return read(reader, body, at=at)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(text=page, content_type="text/plain")
+
+    monkeypatch.setattr(MetricsReader, "read", noted)
+    async with _scraper({"/metrics": metrics}) as scraper:
+        for _ in range(2):
+            (scraped,) = await scraper.once()
+            assert isinstance(scraped, Scraped)
+            assert scraped.reading.running == 1
+    assert threads == elsewhere
+
+
+async def test_a_server_without_metrics_is_not_asked_every_second() -> None:
+    asked = 0
+
+    async def metrics(_: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        return web.Response(status=404)
+
+    async with _scraper({"/metrics": metrics}) as scraper:
+        for _ in range(5):
+            (failed,) = await scraper.once()
+            assert isinstance(failed, ScrapeFailed)
+            assert failed.problem == "not found"
+    assert asked == 1
+
+
+@contextlib.asynccontextmanager
+async def _scraper(
+    routes: dict[str, Callable[[web.Request], Awaitable[web.Response]]],
+) -> AsyncIterator[Scraper]:
+    app = web.Application()
+    for path, handler in routes.items():
+        app.router.add_get(path, handler)
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        url = str(server.make_url("")).rstrip("/")
+        yield Scraper(session, server=":1", url=url, api_key=None, wall=lambda: 1.0)
