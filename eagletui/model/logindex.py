@@ -154,9 +154,9 @@ class LogIndex:
         if first >= self._mixed_to:
             stretch = self.store.stretch(first)
             if self._matcher.shows_all(stretch.text):
-                self._add(first, min(stretch.count, self.store.settled - first), None)
+                self._add(first, min(stretch.lines, self.store.settled - first), None)
                 return
-            self._mixed_to = first + stretch.count
+            self._mixed_to = first + stretch.lines
         piece = self.store.piece(first, min(PIECE_LINES, self.store.settled - first))
         self._add(first, len(piece.lines), self._shown(first, piece.lines))
 

@@ -41,7 +41,7 @@ class Stretch(NamedTuple):
     """Some consecutive lines as one text; each still carries its end marks and its newline."""
 
     first: int
-    count: int
+    lines: int
     text: bytes
 
 

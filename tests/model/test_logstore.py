@@ -161,7 +161,7 @@ def test_a_stretch_is_the_lines_to_the_end_of_their_block(
         store.append(piece)
     number = data.draw(st.integers(store.first, store.sealed - 1))
     stretch = store.stretch(number)
-    assert (stretch.first, stretch.count) == (number, stretch.text.count(b"\n"))
+    assert (stretch.first, stretch.lines) == (number, stretch.text.count(b"\n"))
     assert stretch.text.split(b"\n")[:-1] == store.piece(number, store.sealed).lines
     with pytest.raises(IndexError):
         store.stretch(store.sealed)
@@ -176,7 +176,7 @@ def test_stretches_lead_through_packed_plain_and_open_blocks() -> None:
     while number < store.sealed:
         stretch = store.stretch(number)
         text += stretch.text
-        number += stretch.count
+        number += stretch.lines
     assert text.split(b"\n")[:-1] == lines[1:]
     for number in (5_000, 19_000, 19_999):
         assert store.stretch(number).text.startswith(lines[number] + b"\n")

@@ -140,13 +140,20 @@ class LogView(ScrollView, can_focus=True):
         self._hunt: Iterator[Hit | None] | None = None
         self._hunted = ""
         self._widest = 0
-        self._lines: LRUCache[int, log_lines.Painted] = LRUCache(2048)
+        self._lines: LRUCache[int, log_lines.Painted] = LRUCache(512)
         self._styles_known: dict[str, Style] = {}
         self._levels: LRUCache[int, Level] = LRUCache(8192)
         self._laid_out: tuple[object, list[Strip]] | None = None
         self._generation = 0
 
     # --- what the screen calls -------------------------------------------------------------------
+
+    def look_like(self, other: LogView) -> None:
+        """Take over how a log is looked at from the view that this one, not yet on, replaces."""
+        for name in ("wrap", "level", "include", "exclude", "show_polls", "show_bars"):
+            self.set_reactive(getattr(LogView, name), getattr(other, name))
+        self.index.set_filter(self._wanted_filter())
+        self._pattern_text, self._pattern = other._pattern_text, other._pattern
 
     def extended(self) -> None:
         """The store has more lines. Cheap: the view catches up at most 20 times a second."""
@@ -300,15 +307,17 @@ class LogView(ScrollView, can_focus=True):
         if not self._placing and not self.follow and round(old_value) != round(new_value):
             self._anchor_here()
 
-    def _filter_changed(self) -> None:
-        wanted = LogFilter(
+    def _wanted_filter(self) -> LogFilter:
+        return LogFilter(
             level=self.level,
             include=self.include,
             exclude=self.exclude,
             polls=self.show_polls,
             bars=self.show_bars,
         )
-        self.index.set_filter(wanted, around=None if self.follow else self._anchor)
+
+    def _filter_changed(self) -> None:
+        self.index.set_filter(self._wanted_filter(), around=None if self.follow else self._anchor)
         self._sync(build=True)
         self.extended()
 
