@@ -10,7 +10,8 @@ from eagletui.model.logfilter import LogFilter, Matcher
 from eagletui.model.loglevels import Level, begins_record, level_of
 from eagletui.model.logstore import LogStore
 
-CHUNK_LINES = 4096
+CHUNK_LINES = 16 << 10
+"""Most lines of a chunk; one stretch that is shown as a whole may have more."""
 PIECE_LINES = 1024
 LOOK_BACK = 60
 
@@ -68,6 +69,7 @@ class LogIndex:
         begin = self.store.settled if around is None else around
         self._low = self._high = max(self.store.first, min(begin, self.store.settled))
         self._backward_next = True
+        self._mixed_to = 0
         self._rows = 0
         self.version += 1
 
@@ -148,18 +150,25 @@ class LogIndex:
         return shown is None or 0 in shown
 
     def _forward(self) -> None:
-        limit = min(PIECE_LINES, self.store.settled - self._high)
-        piece = self.store.piece(self._high, limit)
-        shown = self._shown(piece.first, piece.lines)
-        count = len(piece.lines)
-        self._high = piece.first + count
+        first = self._high
+        if first >= self._mixed_to:
+            stretch = self.store.stretch(first)
+            if self._matcher.shows_all(stretch.text):
+                self._add(first, min(stretch.lines, self.store.settled - first), None)
+                return
+            self._mixed_to = first + stretch.lines
+        piece = self.store.piece(first, min(PIECE_LINES, self.store.settled - first))
+        self._add(first, len(piece.lines), self._shown(first, piece.lines))
+
+    def _add(self, first: int, count: int, shown: Sequence[int] | None) -> None:
+        self._high = first + count
         last = self._chunks[-1] if self._chunks else None
-        if last and last.first + last.count == piece.first and last.count + count <= CHUNK_LINES:
+        if last and last.first + last.count == first and last.count + count <= CHUNK_LINES:
             before = last.rows
             last.extend(count, shown)
             self._rows += last.rows - before
             return
-        chunk = _Chunk(piece.first, count, shown)
+        chunk = _Chunk(first, count, shown)
         start = self._starts[-1] + last.rows if last else 0
         self._chunks.append(chunk)
         self._starts.append(start)

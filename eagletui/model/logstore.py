@@ -6,6 +6,7 @@ import re
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 BLOCK_BYTES = 256 << 10
@@ -15,6 +16,8 @@ RAW_BLOCKS = 4
 UNPACKED_BLOCKS = 12
 """Blocks whose lines are kept split for reading."""
 BLOCK_OVERHEAD = 400
+SEAM_BYTES = 4 << 10
+"""How far apart, at least, lines are whose place in a block is remembered."""
 
 # In the stored text every line ends with `\n`. What stands before it says how the line ended in
 # the log: nothing for `\n`, `\r` where the next line overwrote it (a progress bar's update),
@@ -34,16 +37,32 @@ class Piece(NamedTuple):
     lines: list[bytes]
 
 
+class Stretch(NamedTuple):
+    """Some consecutive lines as one text; each still carries its end marks and its newline."""
+
+    first: int
+    lines: int
+    text: bytes
+
+
+class _Seam(NamedTuple):
+    """A line of a block and where its text begins."""
+
+    line: int
+    offset: int
+
+
 class _Block:
     """Complete lines that were closed together. `data` is zlib once `packed`."""
 
-    __slots__ = ("count", "data", "packed", "physical")
+    __slots__ = ("count", "data", "packed", "physical", "seams")
 
-    def __init__(self, data: bytes, count: int) -> None:
+    def __init__(self, data: bytes, count: int, seams: Sequence[_Seam]) -> None:
         self.data = data
         self.count = count
-        self.physical = count - data.count(b"\r\n")
+        self.physical = count - (data.count(b"\r\n") if b"\r" in data else 0)
         self.packed = False
+        self.seams = seams
 
     def text(self) -> bytes:
         return zlib.decompress(self.data) if self.packed else self.data
@@ -51,6 +70,7 @@ class _Block:
     def pack(self) -> None:
         self.data = zlib.compress(self.data, 1)
         self.packed = True
+        self.seams = ()
 
 
 class LogStore:
@@ -78,6 +98,7 @@ class LogStore:
         self._open: list[bytes] = []
         self._open_bytes = 0
         self._open_first = 0
+        self._open_seams = [_Seam(0, 0)]
         self._open_split: list[bytes] | None = None
         self._partial = b""
         self._cut = 0
@@ -166,9 +187,7 @@ class LogStore:
         self._partial, self._cut = b"", 0
 
     def _store(self, text: bytes) -> None:
-        self.sealed += text.count(b"\n")
         overwritten = text.endswith(b"\r\n") and not text.endswith(b"\r\r\n")
-        self.settled = self.sealed - overwritten
         while text:
             room = BLOCK_BYTES - self._open_bytes
             if len(text) <= room:
@@ -181,17 +200,22 @@ class LogStore:
                 self._put(text[:at])
                 text = text[at:]
             self._close_block()
+        self.settled = self.sealed - overwritten
         self._drop_surplus()
 
     def _put(self, text: bytes) -> None:
+        # A newline is rare enough that leaving it out is twice as quick as `count`.
+        self.sealed += len(text) - len(text.replace(b"\n", b""))
         self._open.append(text)
         self._open_bytes += len(text)
+        if self._open_bytes - self._open_seams[-1].offset >= SEAM_BYTES:
+            self._open_seams.append(_Seam(self.sealed, self._open_bytes))
         if self._open_split is not None:
             self._open_split += _lines(text)
 
     def _close_block(self) -> None:
         data = b"".join(self._open)
-        block = _Block(data, data.count(b"\n"))
+        block = _Block(data, self.sealed - self._open_first, self._open_seams)
         self._blocks.append(block)
         self._firsts.append(self._open_first)
         self._bytes += len(data) + BLOCK_OVERHEAD
@@ -199,6 +223,7 @@ class LogStore:
             self._remember(self._open_first, self._open_split)
         self._open_first += block.count
         self._open, self._open_bytes, self._open_split = [], 0, None
+        self._open_seams = [_Seam(self.sealed, 0)]
 
     def _drop_surplus(self) -> None:
         surplus = 0
@@ -253,6 +278,26 @@ class LogStore:
         begin = max(0, past - limit)
         return Piece(first + begin, lines[begin:past])
 
+    def stretch(self, number: int) -> Stretch:
+        """The complete lines from this one to the end of its block, without splitting them.
+
+        Raises:
+            IndexError: it was dropped, or is not complete yet.
+        """
+        self._check(number)
+        seams: Sequence[_Seam]
+        if number >= self._open_first:
+            text, seams, past = b"".join(self._open), self._open_seams, self.sealed
+        else:
+            at = bisect_right(self._firsts, number) - 1
+            block, first = self._blocks[at], self._firsts[at]
+            text, past = block.text(), first + block.count
+            seams = block.seams or (_Seam(first, 0),)
+        line, offset = seams[bisect_right(seams, number, key=lambda seam: seam.line) - 1]
+        for _ in range(number - line):
+            offset = text.index(b"\n", offset) + 1
+        return Stretch(number, past - number, text[offset:] if offset else text)
+
     def gap_text(self, number: int) -> str | None:
         """What `gap` said, where this line is one."""
         return self._gaps.get(number)
@@ -275,9 +320,12 @@ class LogStore:
             position += len(lines)
         return max(self.first, self.end - 1)
 
-    def _lines_around(self, number: int) -> tuple[int, list[bytes]]:
+    def _check(self, number: int) -> None:
         if not self.first <= number < self.sealed:
             raise IndexError(f"line {number} is not between {self.first} and {self.sealed}")
+
+    def _lines_around(self, number: int) -> tuple[int, list[bytes]]:
+        self._check(number)
         if number >= self._open_first:
             if self._open_split is None:
                 self._open_split = _lines(b"".join(self._open))
@@ -314,8 +362,10 @@ def _split(data: bytes) -> bytes:
     if b"%" in data and (b"it/s]" in data or b"s/it]" in data):
         data = _AFTER_BAR.sub(lambda match: match[0] + b"\r\r\n", data)
     stamped = data.count(b"\n[20") + data.startswith(b"[20")
-    # Nearly always every bracket opens a stamp at the start of a line: one byte is quick to count.
-    if data.count(b"[") != stamped and data.count(b"[20") != stamped:
+    # Nearly always every bracket opens a stamp at the start of a line: one byte is quick to count,
+    # and quicker to leave out where it is as rare as here.
+    brackets = len(data) - len(data.replace(b"[", b""))
+    if brackets != stamped and data.count(b"[20") != stamped:
         data = _GLUED_RECORD.sub(b"\r\r\n", data)
     return data
 

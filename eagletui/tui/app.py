@@ -23,6 +23,7 @@ from eagletui.model.state import State
 from eagletui.model.text import visible
 from eagletui.store.places import themes_folder
 from eagletui.tui.ask import ScreenAsker
+from eagletui.tui.collecting import collect_quietly
 from eagletui.tui.config import INTERVALS, Settings
 from eagletui.tui.crash import safe_traceback
 from eagletui.tui.messages import EventsArrived
@@ -133,6 +134,8 @@ class EagleApp(App[None]):
         )
 
     def _start_feed(self) -> None:
+        if not self.is_headless:
+            collect_quietly()
         self.run_worker(self._pump(), name="feed", exclusive=True, group="feed")
 
     def _fatal_error(self) -> None:

@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Log
 
 from eagletui.model.logstore import LogStore
+from eagletui.tui.collecting import collect_quietly
 from eagletui.tui.widgets.log_view import LogView
 
 SIZE = (200, 50)
@@ -75,6 +76,7 @@ async def _intake(
     chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
+        collect_quietly()
         gaps = _Gaps()
         cpu = time.process_time()
         for _ in range(times):
@@ -131,6 +133,7 @@ async def _latency(data: bytes) -> tuple[list[float], int, int]:
     times: list[float] = []
     async with app.run_test(size=SIZE):
         app.view.focus()
+        collect_quietly()
 
         async def feed() -> None:
             nonlocal sent

@@ -149,3 +149,34 @@ def test_pieces_meet() -> None:
     before = store.piece_before(position, 10)
     assert before.lines[-1] == b"199999"
     assert before.first + len(before.lines) == position
+
+
+@given(st.lists(st.text("ab\n\r", max_size=3000).map(str.encode), max_size=60), st.data())
+def test_a_stretch_is_the_lines_to_the_end_of_their_block(
+    pieces: list[bytes], data: st.DataObject
+) -> None:
+    store = LogStore()
+    store.append(b"x" * 60_000 + b"\n")
+    for piece in pieces * 3:
+        store.append(piece)
+    number = data.draw(st.integers(store.first, store.sealed - 1))
+    stretch = store.stretch(number)
+    assert (stretch.first, stretch.lines) == (number, stretch.text.count(b"\n"))
+    assert stretch.text.split(b"\n")[:-1] == store.piece(number, store.sealed).lines
+    with pytest.raises(IndexError):
+        store.stretch(store.sealed)
+
+
+def test_stretches_lead_through_packed_plain_and_open_blocks() -> None:
+    store = LogStore()
+    lines = [b"%d %s" % (n, b"-" * (n % 300)) for n in range(20_000)]
+    for begin in range(0, len(lines), 333):
+        store.append(b"".join(line + b"\n" for line in lines[begin : begin + 333]))
+    number, text = 1, b""
+    while number < store.sealed:
+        stretch = store.stretch(number)
+        text += stretch.text
+        number += stretch.lines
+    assert text.split(b"\n")[:-1] == lines[1:]
+    for number in (5_000, 19_000, 19_999):
+        assert store.stretch(number).text.startswith(lines[number] + b"\n")

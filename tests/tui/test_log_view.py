@@ -324,3 +324,26 @@ async def test_a_theme_change_recolours() -> None:
         app.theme = "textual-light"
         await pilot.pause()
         assert colours() != dark
+
+
+async def test_a_view_in_the_place_of_another_keeps_filters_and_search() -> None:
+    app = LogApp(numbered(0, 30))
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        app.view.exclude = "line 1"
+        app.view.wrap = True
+        app.view.search("line")
+        await settle(pilot, app)
+        store = LogStore()
+        store.append(b"line 1\nline 7\nx\nline 8\n")
+        other = LogView(store)
+        other.look_like(app.view)
+        await app.view.remove()
+        await app.mount(other)
+        app.view = other
+        await settle(pilot, app)
+        assert [row.strip() for row in rows(app)[:3]] == ["line 7", "x", "line 8"]
+        assert (other.wrap, other.follow) == (True, True)
+        other.next_match()
+        await until(pilot, lambda: other.current is not None)
+        assert other.current_line == "line 7"

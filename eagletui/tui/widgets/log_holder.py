@@ -18,13 +18,14 @@ class LogHolder(Container):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._store: LogStore | None = None
+        self._log_view: LogView | None = None
         self._seen: int | None = None
         self._why = Content("")
 
     @property
     def log_view(self) -> LogView | None:
         """The log's view, None while there is no log."""
-        return next(iter(self.query(LogView)), None)
+        return self._log_view
 
     def show(self, view: View) -> None:
         """Tell the view of new lines; make a new one for another log."""
@@ -33,19 +34,22 @@ class LogHolder(Container):
             self._without(view)
             return
         if store is not self._store:
+            before, self._log_view = self._log_view, LogView(store)
+            if before is not None:
+                self._log_view.look_like(before)
             self._store, self._seen = store, None
             self.remove_children()
-            self.mount(LogView(store))
+            self.mount(self._log_view)
         seen = store.version
-        if seen != self._seen and (shown := self.log_view) is not None:
+        if seen != self._seen and self._log_view is not None:
             self._seen = seen
-            shown.extended()
+            self._log_view.extended()
 
     def _without(self, view: View) -> None:
         why = why_no_log(view)
         if self._store is None and why.is_same(self._why):
             return
-        self._store, self._why = None, why
+        self._store, self._log_view, self._why = None, None, why
         self.remove_children()
         self.mount(Static(why))
 

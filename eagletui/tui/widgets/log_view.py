@@ -12,7 +12,7 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
-from textual.geometry import Size
+from textual.geometry import Region, Size, Spacing
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -57,7 +57,7 @@ class LogView(ScrollView, can_focus=True):
     LogView {
         height: 1fr;
         width: 1fr;
-        overflow-x: auto;
+        overflow-x: scroll;
         overflow-y: scroll;
         scrollbar-size-horizontal: 0;
         scrollbar-size-vertical: 1;
@@ -140,13 +140,20 @@ class LogView(ScrollView, can_focus=True):
         self._hunt: Iterator[Hit | None] | None = None
         self._hunted = ""
         self._widest = 0
-        self._lines: LRUCache[int, log_lines.Painted] = LRUCache(2048)
+        self._lines: LRUCache[int, log_lines.Painted] = LRUCache(512)
         self._styles_known: dict[str, Style] = {}
         self._levels: LRUCache[int, Level] = LRUCache(8192)
         self._laid_out: tuple[object, list[Strip]] | None = None
         self._generation = 0
 
     # --- what the screen calls -------------------------------------------------------------------
+
+    def look_like(self, other: LogView) -> None:
+        """Take over how a log is looked at from the view that this one, not yet on, replaces."""
+        for name in ("wrap", "level", "include", "exclude", "show_polls", "show_bars"):
+            self.set_reactive(getattr(LogView, name), getattr(other, name))
+        self.index.set_filter(self._wanted_filter())
+        self._pattern_text, self._pattern = other._pattern_text, other._pattern
 
     def extended(self) -> None:
         """The store has more lines. Cheap: the view catches up at most 20 times a second."""
@@ -300,15 +307,17 @@ class LogView(ScrollView, can_focus=True):
         if not self._placing and not self.follow and round(old_value) != round(new_value):
             self._anchor_here()
 
-    def _filter_changed(self) -> None:
-        wanted = LogFilter(
+    def _wanted_filter(self) -> LogFilter:
+        return LogFilter(
             level=self.level,
             include=self.include,
             exclude=self.exclude,
             polls=self.show_polls,
             bars=self.show_bars,
         )
-        self.index.set_filter(wanted, around=None if self.follow else self._anchor)
+
+    def _filter_changed(self) -> None:
+        self.index.set_filter(self._wanted_filter(), around=None if self.follow else self._anchor)
         self._sync(build=True)
         self.extended()
 
@@ -342,14 +351,18 @@ class LogView(ScrollView, can_focus=True):
         self._laid_out = None
         height = rows + self._spare() if self.wrap else rows
         width = 0 if self.wrap else self._widest
-        if self.virtual_size != (width, height):
-            self._placing = True
-            self.virtual_size = Size(width, height)
-            self._placing = False
+        self._set_extent(Size(width, height))
         self._place(rows if self.follow else self.index.row_of(self._anchor))
         if not self.follow:
             self._set_pending(max(0, rows - self.index.row_of(self._seen)))
         self.refresh()
+
+    def _set_extent(self, extent: Size) -> None:
+        """Take another virtual size without a layout: our own place on the screen stays."""
+        if self.virtual_size == extent:
+            return
+        self.set_reactive(ScrollView.virtual_size, extent)
+        self.vertical_scrollbar.window_virtual_size = extent.height
 
     @property
     def _rows(self) -> int:
@@ -450,6 +463,22 @@ class LogView(ScrollView, can_focus=True):
                 return
 
     # --- drawing ---------------------------------------------------------------------------------
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows in sight, complete as they are: nothing of the styles is put around them."""
+        if self.styles.gutter != Spacing() or self.opacity < 1 or self.styles.tint.a:
+            return super().render_lines(crop)
+        rows, base = self._layout(), self._style("")
+        filters, background = self.get_line_filters(), self.background_colors[1]
+        begin, end = crop.column_span
+        blank = Strip.blank(end - begin, base)
+        strips: list[Strip] = []
+        for y in crop.line_range:
+            strip = rows[y].crop_extend(begin, end, base) if y < len(rows) else blank
+            for line_filter in filters:
+                strip = strip.apply_filter(line_filter, background)
+            strips.append(strip)
+        return strips
 
     def render_line(self, y: int) -> Strip:
         """One row of the view."""
