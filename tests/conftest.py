@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,11 @@ from hypothesis import settings
 # A busy machine is slow, not wrong: no example fails for its time.
 settings.register_profile("eagletui", deadline=None)
 settings.load_profile("eagletui")
+
+# A job in a script's background (`make test &`) is started with these ignored, and programs that
+# the tests start would inherit it: an interrupt would never end them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

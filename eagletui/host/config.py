@@ -22,6 +22,12 @@ _IDENTITIES = ("id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk
 # `no` and `off` would trust anybody: a person who is there is asked instead.
 _STRICT: dict[str, Strictness] = {"yes": "yes", "true": "yes", "accept-new": "accept-new"}
 
+# asyncssh 2.24 splits even a quoted word at its `=`, and then looks for a condition in the rest.
+_EQUALS = (
+    "Match lines cannot have a `=` in a quoted command here, as OpenSSH's may: "
+    "put that command into a script."
+)
+
 
 class HostConfig(Data, frozen=True):
     """The options of one machine that eagletui acts upon itself; asyncssh reads the rest.
@@ -96,6 +102,7 @@ def load_config(target: Target, files: Sequence[str]) -> HostConfig:
     except (ConfigParseError, OSError, UnicodeError, ValueError) as error:
         raise ConfigError(
             f"The SSH configuration cannot be used: {error}",
+            meaning=_EQUALS if "Invalid match condition" in str(error) else "",
             advice=f"Correct it; `ssh -G {target.host}` shows how OpenSSH reads it.",
         ) from error
     return _host_config(target, config)

@@ -13,7 +13,7 @@ from eagletui.model.text import visible
 _LOOKS = 3
 _SCRIPT = r"""
 LC_ALL=C; export LC_ALL
-id -un 2>/dev/null || id -u
+u=$(id -un 2>/dev/null) || u=$(id -u); echo "$u"
 uname -srm
 cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime 2>/dev/null || echo
 hostname 2>/dev/null || uname -n

@@ -111,6 +111,8 @@ if [ "$inode" != "$1" ]; then
   fi
 fi
 real=$(readlink -f -- "$file" 2>/dev/null) || real=$file
+# The link of a descriptor (/proc/PID/fd/2) still opens a file that was deleted; its name does not.
+[ -e "$real" ] || real=$file
 hold "$real" || { say bad; exit 0; }
 set -- $(st /dev/fd/5)
 if [ "$1" != "$inode" ]; then say bad; exit 0; fi

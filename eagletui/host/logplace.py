@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+import msgspec
+
 from eagletui.model.base import Data
 from eagletui.model.server import LogPlace
 from eagletui.model.text import visible
@@ -45,6 +47,7 @@ class Output(Data, frozen=True):
     tmux: tuple[str, str] | None = None
     screen: bool = False
     user: str = ""
+    uid: int | None = None
 
 
 class Placed(Data, frozen=True):
@@ -93,7 +96,7 @@ def _redirect_lost(out: Placed, err: Placed) -> Placed:
 
 
 def _with(place: LogPlace, detail: str) -> LogPlace:
-    return LogPlace(kind=place.kind, target=place.target, detail=detail, user_unit=place.user_unit)
+    return msgspec.structs.replace(place, detail=detail)
 
 
 # --- one descriptor ------------------------------------------------------------------------------
@@ -148,6 +151,7 @@ def _journal(output: Output) -> Placed:
         target=output.unit,
         detail=f"journal of the {whose} {output.unit}",
         user_unit=output.user_unit,
+        uid=output.uid if output.user_unit else None,
     )
     return Placed(place=place)
 

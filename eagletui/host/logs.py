@@ -138,15 +138,25 @@ async def _journal(
 ) -> AsyncGenerator[FileChunk, None]:
     """journald: every line carries its own time, by which it is taken up again."""
     argv = ["journalctl", "--follow", "--quiet", "--output=export"]
-    argv += [f"--{'user-unit' if place.user_unit else 'unit'}={place.target}"]
     if position is not None:
         argv += [f"--since=@{position.inode // 1_000_000}", "--no-tail"]
     elif history is None:
         argv += ["--no-tail"]
     else:
         argv += [f"--lines={history // _BYTES_A_LINE}"]
+    argv += _of_unit(place)
     async for chunk in _stamped(host, argv, journal_entries, position):
         yield chunk
+
+
+def _of_unit(place: LogPlace) -> list[str]:
+    """What journalctl is to show. Its `--user-unit` knows only units of who asks, not others'."""
+    if not place.user_unit:
+        return [f"--unit={place.target}"]
+    if place.uid is None:
+        return [f"--user-unit={place.target}"]
+    owner = f"_UID={place.uid}"
+    return [owner, f"_SYSTEMD_USER_UNIT={place.target}", "+", owner, f"USER_UNIT={place.target}"]
 
 
 async def _docker(

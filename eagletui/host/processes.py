@@ -205,7 +205,7 @@ def _server(
     if not is_server(argv):
         return None
     environment = _environment(about.get("environ", b"?"))
-    uid, _, user = about.get("owner", b"").decode().strip().partition(" ")
+    uid, user = _owner(about.get("owner", b""))
     cgroup = about.get("cgroup", b"").decode("utf-8", "replace")
     unit, user_unit = unit_of(cgroup)
     exe = proctable.link(about.get("exe", b"?")) or ""
@@ -221,6 +221,7 @@ def _server(
         tmux=_tmux(variables),
         screen="STY" in variables,
         user=user,
+        uid=uid,
     )
     placed: Placed = find_log(output)
     hidden = environment is None or output.fd2 is None
@@ -229,7 +230,7 @@ def _server(
         pid=pid,
         start_ticks=stat.start_ticks,
         argv=argv,
-        uid=int(uid) if uid.isdecimal() else None,
+        uid=uid,
         user=user,
         started_at=started,
         environment=environment,
@@ -248,6 +249,14 @@ def _server(
         if hidden
         else "",
     )
+
+
+def _owner(value: bytes) -> tuple[int | None, str]:
+    """`UID NAME` of `stat`, which calls everybody UNKNOWN whom the host's files do not name."""
+    number, _, name = value.decode("utf-8", "replace").strip().partition(" ")
+    if not number.isdecimal():
+        return None, name
+    return int(number), f"uid {number}" if name in ("UNKNOWN", "") else name
 
 
 def _environment(value: bytes) -> dict[str, str] | None:

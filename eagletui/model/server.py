@@ -17,13 +17,15 @@ class LogPlace(Data, frozen=True):
         kind: what stands at the end of file descriptors 1 and 2; `given` when the person said so.
         target: path, journald unit, container id or tmux pane.
         detail: one line for the person: how it was found, or why nothing can be read.
-        user_unit: for `journal`, whether the unit belongs to the user's manager.
+        user_unit: for `journal`, whether the unit belongs to a user's manager.
+        uid: whose manager that is; units of two users may have one name.
     """
 
     kind: LogKind
     target: str = ""
     detail: str = ""
     user_unit: bool = False
+    uid: int | None = None
 
     @property
     def readable(self) -> bool:

@@ -49,14 +49,18 @@ def test_serve_says_how_to_connect_and_leaves_nothing(number: int, status: int) 
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
         text=True,
     ) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.fullmatch(r"eagletui --ssh-config (\S+) --host idle-node\n", line)
-        assert found is not None
-        config = Path(found[1])
-        assert config.read_text().startswith("Host idle-node\n  HostName 127.0.0.1\n  Port ")
-        process.send_signal(number)
-        assert process.wait(20) == status
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.fullmatch(r"eagletui --ssh-config (\S+) --host idle-node\n", line)
+            assert found is not None
+            config = Path(found[1])
+            assert config.read_text().startswith("Host idle-node\n  HostName 127.0.0.1\n  Port ")
+            process.send_signal(number)
+            assert process.wait(20) == status
+        finally:
+            # Leaving the block waits for it without a limit.
+            process.kill()
     # What clears away after a kill is a process of its own.
     for _ in range(500):
         if not config.parent.parent.exists():

@@ -188,6 +188,21 @@ async def test_removed_and_written_anew(host: AnyHost, log: Path) -> None:
     await reader.stop()
 
 
+async def test_a_deleted_file_through_the_descriptor_that_writes_it(
+    host: AnyHost, log: Path
+) -> None:
+    """Its name leads nowhere any more; `/proc/PID/fd/N` still opens it."""
+    with log.open("ab", buffering=0) as writer:
+        writer.write(b"before\n")
+        log.unlink()
+        reader = Reader(host, f"/proc/{os.getpid()}/fd/{writer.fileno()}")
+        await reader.until(lambda data: data == b"before\n")
+        writer.write(b"after\n")
+        await reader.until(lambda data: data == b"before\nafter\n")
+        assert reader.gaps == []
+        await reader.stop()
+
+
 async def test_away_during_two_rotations(host: AnyHost, log: Path) -> None:
     log.write_bytes(b"1")
     reader = Reader(host, log)

@@ -146,6 +146,65 @@ async def test_journal_is_taken_up_where_it_was_left(local: LocalHost, tools: To
     assert "--since=@1 " in second
 
 
+async def test_another_users_unit_is_asked_for_by_its_owner(local: LocalHost, tools: Tools) -> None:
+    """`--user-unit` would show root only root's own units."""
+    tools.add("journalctl", f"cat {tools.folder}/export; exec sleep 60")
+    (tools.folder / "export").write_bytes(JOURNAL)
+    place = LogPlace(kind="journal", target="sglang.service", user_unit=True, uid=1001)
+    assert text(await read(follow_log(local, place), 18)) == b"one\ntwo\nand\nthree\n"
+    (call,) = tools.calls("journalctl")
+    assert call.endswith(
+        " _UID=1001 _SYSTEMD_USER_UNIT=sglang.service + _UID=1001 USER_UNIT=sglang.service"
+    )
+    assert "--user-unit" not in call
+
+
+REMOTE = shutil.which("systemd-journal-remote", path="/usr/lib/systemd:/lib/systemd")
+MESSAGES = [
+    b"plain",
+    b"two\nlines of one record",
+    b"\x1b[31mred\x1b[0m bar\rbar 2",
+    b"\xff\xfe raw \0 nul",
+    b"",
+    b"x" * 100_000,
+]
+
+
+def exported(at: int, uid: int, message: bytes) -> bytes:
+    """One entry of a user's unit in journald's export format, its message as binary."""
+    size = len(message).to_bytes(8, "little")
+    return (
+        f"__REALTIME_TIMESTAMP={at}\n__MONOTONIC_TIMESTAMP={at % 10**9}\n_BOOT_ID={'1' * 32}\n"
+        f"_UID={uid}\n_SYSTEMD_USER_UNIT=sglang.service\nMESSAGE\n"
+    ).encode() + b"%s%s\n\n" % (size, message)
+
+
+@pytest.mark.skipif(
+    REMOTE is None or shutil.which("journalctl") is None,
+    reason="no journalctl and systemd-journal-remote here",
+)
+async def test_a_real_journal_of_another_user(
+    local: LocalHost, tools: Tools, tmp_path: Path
+) -> None:
+    assert REMOTE is not None
+    began = 1768877000 * 10**6
+    entries = [exported(began + i, 1001, message) for i, message in enumerate(MESSAGES)]
+    entries += [exported(began + 50, 1002, b"not ours")]
+    journal = tmp_path / "a.journal"
+    subprocess.run([REMOTE, "-o", journal, "-"], input=b"".join(entries), check=True)
+    real = shutil.which("journalctl")
+    tools.add("journalctl", f'exec {real} --file={journal} "$@"')
+    place = LogPlace(kind="journal", target="sglang.service", user_unit=True, uid=1001)
+    whole = b"".join(message + b"\n" for message in MESSAGES)
+    chunks = await read(follow_log(local, place), len(whole))
+    assert text(chunks) == whole
+    resumed = await read(
+        follow_log(local, place, position=FilePosition(inode=began + 1, offset=0)),
+        len(whole) - len(b"plain\ntwo\nlines of one record\n"),
+    )
+    assert text(resumed) == whole.removeprefix(b"plain\ntwo\nlines of one record\n")
+
+
 def test_docker_entries() -> None:
     entries, rest = docker_entries(
         b"2026-01-20T02:40:29.123456789Z Load weight end.\n"
@@ -343,6 +402,14 @@ async def test_facts(host: AnyHost) -> None:
     assert seen.round_trip is not None
     assert 0 < seen.round_trip < 10
     assert abs(seen.clock_offset) <= seen.round_trip
+
+
+async def test_facts_of_an_account_without_a_name(local: LocalHost, tools: Tools) -> None:
+    """`id -un` says the number and fails: the lines after it must not move."""
+    tools.add("id", "case $1 in -un) echo 1003; exit 1;; *) echo 1003;; esac")
+    seen = await read_facts(local)
+    assert (seen.user, seen.name) == ("1003", os.uname().nodename)
+    assert seen.kernel.startswith(os.uname().sysname)
 
 
 def test_clocks() -> None:

@@ -161,6 +161,13 @@ def test_a_user_unit_is_said() -> None:
     )
 
 
+def test_whose_manager_has_a_unit_is_kept() -> None:
+    output = Output(
+        pid=1, fd1="socket:[1]", fd2="socket:[2]", unit="a.service", user_unit=True, uid=1001
+    )
+    assert find_log(output).place.uid == 1001
+
+
 def test_hostile_names_are_safe_to_show() -> None:
     evil = "/srv/\x1b]0;x\x07\n.log"
     for output in (
@@ -279,6 +286,21 @@ def test_another_users_process() -> None:
     assert server.log == LogPlace(kind="none", detail="the files of bob's process cannot be seen")
     assert server.log_problem == "hidden"
     assert "bob" in server.hidden
+
+
+def test_an_owner_without_a_name_is_called_by_number() -> None:
+    """`stat` says UNKNOWN of everybody whom /etc/passwd does not name (containers, LDAP)."""
+    look = answer(
+        SYSTEM,
+        ("server", 10, stat(10, 1, 5)),
+        ("argv", 10, b"sglang\0serve\0"),
+        ("environ", 10, b"?"),
+        ("owner", 10, b"1001 UNKNOWN\n"),
+        *((name, 10, b"?\n") for name in ("cwd", "exe", "fd1", "fd2")),
+    )
+    (server,) = read_look(look, 0.0, {}).servers
+    assert (server.uid, server.user) == (1001, "uid 1001")
+    assert server.log.detail == "the files of uid 1001's process cannot be seen"
 
 
 def test_a_forked_helper_is_no_server() -> None:

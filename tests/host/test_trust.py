@@ -570,6 +570,14 @@ async def test_a_folder_for_known_hosts_is_a_fault_of_the_configuration(tmp_path
         await SshHost("x", asker=Person(), config=[str(config)]).connect()
 
 
+async def test_an_equals_sign_in_a_match_command_is_explained(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text('Match host x exec "test a = a"\n  Port 9\n')
+    with pytest.raises(ConfigError, match="line 1") as caught:
+        await SshHost("x", asker=Person(), config=[str(config)]).connect()
+    assert "into a script" in caught.value.meaning
+
+
 async def test_drop_and_reconnect(build: Build) -> None:
     house = await build()
     house.trust()
