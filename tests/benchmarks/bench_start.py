@@ -7,26 +7,18 @@ text of its first screen was written.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import pty
-import re
-import select
-import signal
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from pathlib import Path
+
+from tests.benchmarks.terminal import environment, plain, run_on_terminal
 
 REPEAT = 5
 ROWS, COLUMNS = 40, 120
 PAINT_LIMIT = 30.0
-ROOT = Path(__file__).parent.parent.parent
 
 SMALLEST = """
 from textual.app import App
@@ -39,14 +31,6 @@ class Smallest(App):
 Smallest().run()
 """
 ALTERNATE_SCREEN = b"\x1b[?1049h"
-_ESCAPE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]")
-
-
-def environment(home: str) -> dict[str, str]:
-    """A terminal with colours and a home of its own."""
-    unwanted = {"NO_COLOR", "TMUX", "SSH_AUTH_SOCK"}
-    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
-    return {**kept, "HOME": home, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
 
 
 def run_seconds(argv: list[str], home: str) -> float:
@@ -64,39 +48,14 @@ def paint_seconds(argv: list[str], words: bytes, home: str) -> float:
     Raises:
         RuntimeError: the program ended, or 30 s went by, before they did.
     """
-    main_end, program_end = pty.openpty()
-    fcntl.ioctl(program_end, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    began = time.perf_counter()
-    process = subprocess.Popen(
+    return run_on_terminal(
         argv,
-        stdin=program_end,
-        stdout=program_end,
-        stderr=program_end,
-        env=environment(home),
-        start_new_session=True,
+        home,
+        columns=COLUMNS,
+        rows=ROWS,
+        seconds=PAINT_LIMIT,
+        until=lambda written: words in plain(written.partition(ALTERNATE_SCREEN)[2]),
     )
-    os.close(program_end)
-    written = b""
-    try:
-        while time.perf_counter() - began < PAINT_LIMIT:
-            if not select.select([main_end], [], [], 0.05)[0]:
-                continue
-            try:
-                written += os.read(main_end, 1 << 16)
-            except OSError as closed:
-                raise RuntimeError(f"it ended: {_plain(written)[-200:]!r}") from closed
-            if words in _plain(written.partition(ALTERNATE_SCREEN)[2]):
-                return time.perf_counter() - began
-        raise RuntimeError(f"{words!r} was not painted: {_plain(written)[-200:]!r}")
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        os.close(main_end)
-
-
-def _plain(written: bytes) -> bytes:
-    return _ESCAPE.sub(b"", written)
 
 
 def rows() -> list[dict[str, object]]:
@@ -132,3 +91,8 @@ def _row(
         "reference": f"{other} {theirs * 1000:.0f} ms",
         "reach": reach,
     }
+
+
+if __name__ == "__main__":
+    for row in rows():
+        sys.stdout.write(f"{row}\n")
