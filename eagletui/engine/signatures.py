@@ -490,6 +490,19 @@ SIGNATURES: tuple[Signature, ...] = (
         "Look at the lines before it for the rank's own traceback.",
         general=True,
     ),
+    # Gloo's own words (`[…/gloo/transport/tcp/pair.cc:534] Connection closed by peer [host]:port`):
+    # this rank is a survivor. Other peers that close, a download's for example, say no `gloo`.
+    Signature(
+        "scheduler-crashed",
+        ("closed by peer", "reset by peer"),
+        re.compile(r"\bgloo/.{1,200}Connection (?:closed|reset) by peer"),
+        "Another rank died first, and this one lost its connection to it",
+        "This rank is not the cause. Look above this line for the other rank's traceback; if it "
+        "has none it was killed: `dmesg -T | grep -i oom` on its host tells whether the kernel did "
+        "it. With several nodes, look at the logs of the others.",
+        where="exception",
+        general=True,
+    ),
     Signature(
         "scheduler-crashed",
         ("eceived sigquit from a child", "SIGQUIT received"),

@@ -28,9 +28,9 @@ _TELLING = (
 # The line that the fast way understands: releases 0.4.6 to 0.5.23, one node, no hybrid model.
 _USUAL = re.compile(
     rb"Decode batch[.,] #running-req: \d+, #token: \d+, token usage: \d+\.\d+, "
-    rb"(?P<accept>accept len: \d+\.\d+, (?:accept rate: \d+\.\d+, )?)?"
-    rb"(?:cuda|cpu|npu) graph: (?:True|False), gen throughput \(token/s\): \d+\.\d+"
-    rb"(?P<tail>(?:, [^:,]+: [\d.]+)*)(?P<end>,? ?)$"
+    rb"(?P<accept>accept len: \d+\.\d+, )?(?P<rate>accept rate: \d+\.\d+, )?"
+    rb"(?P<graph>cuda|cpu|npu) graph: (?:True|False), gen throughput \(token/s\): \d+\.\d+"
+    rb"(?P<queue>, #queue-req: \d+)?(?P<end>,? ?)$"
 )
 _OUTER = rb"\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?"  # docker, Kubernetes
 # Where a line begins that is no batch and no access line; by whether an outer program stamps lines.
@@ -49,22 +49,32 @@ _OTHER = {
 _RUN = b"++" if sys.version_info >= (3, 11) else b"+"
 
 
+# What stands before a decode line, once more and to the letter.
+_STAMP = rb"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{3})?(?: [A-Z_]+\d+)*\] "
+_HEAD = {False: re.compile(_STAMP), True: re.compile(_OUTER + _STAMP)}
+
+
 @lru_cache(maxsize=16)
-def _decode_lines(outer: bool, speculative: bool, pairs: int, end: bytes) -> re.Pattern[bytes]:
+def _decode_lines(
+    outer: bool, graph: bytes, accept: bool, rate: bool, queue: bool, end: bytes
+) -> re.Pattern[bytes]:
     """Splits at the usual decode lines: whole, with the newline in front.
 
-    Written for Python's engine: few literals, because it pays for each, and runs of negated
-    characters, which are the fastest. These may cross a line end, but then the lines no longer add
-    up.
+    Every letter has to be there, so that a damaged line is left over and no match reaches into
+    another line. Only the head may be anything up to its bracket, which is faster; `read_steady`
+    looks at the few different ones.
     """
+    decimal = rb"[0-9]+\.[0-9]+"
     pattern = (
-        rb"\n"
+        rb"\n("
         + (_OUTER if outer else b"")
-        + rb"\[20[^]]+\] Decode b[^#]+#running-req: ([0-9]{1,9}), "
-        rb"[^u]+usage: [^ ]+ "
-        + (rb"accept len: ([0-9]+\.[0-9]+), [^(]+" if speculative else rb"([^ ]+) graph: [^(]+")
-        + rb"\(token/s\): ([0-9.]+)"
-        + rb"[^:]+: [0-9.]+" * pairs
+        + rb"\[20[^]]+\] )Decode batch[.,] #running-req: ([0-9]{1,9}), #token: [0-9]+, "
+        + rb"token usage: %b, " % decimal
+        + (rb"accept len: (%b), " % decimal if accept else b"")
+        + (rb"accept rate: %b, " % decimal if rate else b"")
+        + (graph if accept else b"(" + graph + b")")
+        + rb" graph: [A-Z][a-z]+, gen throughput \(token/s\): (%b)" % decimal
+        + (rb", #queue-req: [0-9]+" if queue else b"")
         + re.escape(end)
         + rb"$"
     )
@@ -105,20 +115,27 @@ def read_steady(block: bytes) -> Steady | None:
         if usual is None:
             return None
         speculative = usual["accept"] is not None
-        rows = _decode_lines(outer, speculative, usual["tail"].count(b": "), usual["end"]).split(
-            text
-        )
+        rows = _decode_lines(
+            outer,
+            usual["graph"],
+            speculative,
+            usual["rate"] is not None,
+            usual["queue"] is not None,
+            usual["end"],
+        ).split(text)
     # The same lines, those of decode empty.
-    rest = b"\n".join(rows[::4])
-    lines = rest.count(b"\n")
-    if lines != text.count(b"\n") or any(literal in rest for literal in _READ_IN_FULL):
+    rest = b"\n".join(rows[::5])
+    if any(literal in rest for literal in _READ_IN_FULL):
+        return None
+    if not all(map(_HEAD[outer].fullmatch, set(rows[1::5]))):
         return None
     try:
-        throughput = _floats.decode(b"[" + b",".join(rows[3::4]) + b"]")
+        throughput = _floats.decode(b"[" + b",".join(rows[4::5]) + b"]")
     except msgspec.DecodeError:
         return None
-    accept = rows[2::4] if speculative else []
-    return Steady(len(throughput), rows[1::4], accept, throughput, _others(rest, outer), lines - 1)
+    accept = rows[3::5] if speculative else []
+    lines = rest.count(b"\n") - 1
+    return Steady(len(throughput), rows[2::5], accept, throughput, _others(rest, outer), lines)
 
 
 def _others(rest: bytes, outer: bool) -> list[tuple[int, bytes]]:

@@ -193,6 +193,32 @@ def test_signature(case: str) -> None:
     assert verdict.advice
 
 
+@pytest.mark.parametrize("end", ["closed", "reset"])
+def test_a_surviving_rank_points_to_the_one_that_died(end: str) -> None:
+    lost = (
+        "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection "
+        f"{end} by peer [127.0.0.1]:40211"
+    )
+    (verdict,) = verdicts(SERVING + raised(lost))
+    assert verdict.code == "scheduler-crashed"
+    assert verdict.title == "Another rank died first, and this one lost its connection to it"
+    assert verdict.evidence == lost
+    assert "dmesg" in verdict.advice
+
+
+def test_the_cause_that_the_dead_rank_gave_counts_more() -> None:
+    lost = "RuntimeError: [/x/gloo/transport/tcp/pair.cc:534] Connection closed by peer [::1]:4"
+    assert [v.code for v in verdicts(SERVING + raised(lost) + raised(OOM))][-1] == (
+        "out-of-memory-serving"
+    )
+
+
+def test_another_peer_that_closes_is_no_rank() -> None:
+    lost = "ConnectionResetError: [Errno 104] Connection reset by peer"
+    (verdict,) = verdicts(SERVING + raised(lost))
+    assert verdict.title == f"The scheduler crashed: {lost}"
+
+
 def test_renamed_flags_say_their_new_name() -> None:
     (verdict,) = verdicts(CASES["a flag that was renamed"][0])
     assert verdict.advice == "Since 0.5.20 it is --cuda-graph-max-bs-decode: use that instead."

@@ -15,6 +15,8 @@ from tests.engine.logs import NAMES, recorded
 from tests.engine.made_log import made_blocks
 
 LAUNCH = recorded("dense_k3")[:30_000]
+# Fed first: until a decode line was seen, bars matter and blocks are read in full.
+SERVES = next(iter(made_blocks(1, decode=1.0))).partition(b"\n")[0] + b"\n"
 
 
 def chunked(data: bytes, size: int) -> list[bytes]:
@@ -122,7 +124,7 @@ def test_odd_decode_lines_count_the_same_either_way(
     data = b"\n".join((usual, odd, rest))
     if stamped:
         data = b"".join(b"2026-01-20T02:40:29.1Z " + ln + b"\n" for ln in data.split(b"\n")[:-1])
-    assert summarise([data]) == summarise([data], fast=False)
+    assert summarise([SERVES, data]) == summarise([SERVES, data], fast=False)
 
 
 def test_windows_line_ends_do_not_hinder() -> None:
@@ -138,7 +140,18 @@ def test_windows_line_ends_do_not_hinder() -> None:
 def test_decode_lines_damaged_anywhere(place: int, lost: int, noise: bytes) -> None:
     made = next(iter(made_blocks(1, decode=0.8)))[:9000]
     data = made[:place] + noise + made[place + lost :]
-    assert summarise([data]) == summarise([data], fast=False)
+    assert summarise([SERVES, data]) == summarise([SERVES, data], fast=False)
+
+
+@pytest.mark.parametrize("made", [b"\x1b[0m", b"x", b"5"])
+@pytest.mark.parametrize("speculative", [True, False])
+def test_one_damaged_character_is_noticed(made: bytes, speculative: bool) -> None:
+    lines = next(iter(made_blocks(1, decode=0.8, speculative=speculative))).split(b"\n")[:2]
+    data = b"\n".join(lines) + b"\n"
+    assert read_steady(data) is not None
+    for place in range(len(data)):
+        damaged = [SERVES, data[:place] + made + data[place + 1 :]]
+        assert summarise(damaged) == summarise(damaged, fast=False), damaged[1]
 
 
 def test_decode_lines_of_other_shapes_are_read_in_full() -> None:
