@@ -17,6 +17,11 @@ _RECORD = re.compile(
 # `Decode batch.` to 0.5.3, `Decode batch,` from 0.5.5, `Decode batch [iter],` with
 # SGLANG_LOG_FORWARD_ITERS=1.
 _BATCH = re.compile(r"(Decode|Prefill) batch(?: \[\d+\])?[.,]? ?(?: ?\[\d+\][.,]? ?)?(?=#|[a-z])")
+# Its first letters left out, these follow: a look-up is cheaper than the expression.
+_BATCH_STARTS = frozenset({"ecode batch" + end for end in (". ", ", ", " [")}) | frozenset(
+    {"refill batch" + end for end in (".", ",", " ")}
+)
+_ACCESS = re.compile(r"INFO:     [\d\[:]")
 # A batch line of all known releases is below 1 kB; what is longer is none.
 _BATCH_LENGTH = 4096
 _PAIR = re.compile(r"\s*([#a-zA-Z][^:,]{0,60}): ([^,]*)")
@@ -76,13 +81,18 @@ def read_record(line: str) -> Record:
 
 def read_batch(text: str) -> tuple[str, dict[str, str]] | None:
     """`Decode` or `Prefill` with the pairs that follow, or None for any other message."""
-    match = _BATCH.match(text)
+    match = _BATCH.match(text) if text[1:14] in _BATCH_STARTS else None
     if match is None:
         return None
     return match[1], {
         pair[1].strip(): pair[2].strip()
         for pair in _PAIR.finditer(text, match.end(), _BATCH_LENGTH)
     }
+
+
+def is_access(text: str) -> bool:
+    """Whether this message is uvicorn's line about one HTTP request."""
+    return _ACCESS.match(text) is not None
 
 
 def number(pairs: dict[str, str], *names: str) -> float | None:

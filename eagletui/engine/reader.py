@@ -11,6 +11,7 @@ from eagletui.engine.launch import PHASE_STARTS, READY, Launch, Moment
 from eagletui.engine.logline import (
     Record,
     graph_used,
+    is_access,
     number,
     read_bars,
     read_batch,
@@ -44,7 +45,6 @@ _STEPS = re.compile(
 _VERSION = re.compile(r"(?i)\bsglang(?:[ _-]version|\.__version__)[=: ]+[\"']?v?(\d[\w.]*)")
 # What the launcher writes before anything else (0.5.16 and later).
 _LAUNCHER = "UserWarning: 'python -m sglang.launch_server' is still supported"
-_ACCESS = re.compile(r"INFO:     [\d\[:]")
 
 
 class _Decoding:
@@ -223,13 +223,13 @@ class LogReader:
         now = self._moment(record.stamp)
         message = record.text
         if record.stamp is not None or self._failures.open is False:
-            batch = read_batch(message) if message[1:14] in _BATCH_STARTS else None
+            batch = read_batch(message)
             if batch is not None:
                 kind, pairs = batch
                 read = self._decode if kind == "Decode" else self._prefill
                 yield from read(record, pairs, line, now)
                 return
-            if _ACCESS.match(message):
+            if is_access(message):
                 return
         if self._fresh and record.stamp is not None and self._first is None:
             self._first = record.stamp
@@ -356,8 +356,3 @@ class LogReader:
             queued=whole(pairs, "#queue-req"),
             token_usage=number(pairs, "token usage", "full token usage", "swa token usage"),
         )
-
-
-_BATCH_STARTS = frozenset({"ecode batch" + end for end in (". ", ", ", " [")}) | frozenset(
-    {"refill batch" + end for end in (".", ",", " ")}
-)

@@ -1,23 +1,27 @@
 """The fast way through the lines a serving log is made of: batches and access lines.
 
-One regular expression splits a block at its decode lines and takes their numbers; what stands
-between them is prefill and access lines, and the rest is handed out as it is, for the reader. A
-block with a decode line that looks different (hybrid models, PD, DSpark, glued to something) is
-noticed by what was left over and read in full.
+The *shape* of a line is the line with every digit made 0. A server writes hundreds of thousands of
+lines in a few hundred shapes, and everything the reader decides about a line it decides by its
+shape. So each shape is read once, in full and to the letter, and says where its numbers stand;
+lines of a known shape are then only looked up and cut. A line whose shape is none of the usual
+ones is handed out as it is, for the reader.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from functools import lru_cache
+from collections.abc import Callable
+from struct import Struct
 from typing import NamedTuple
 
 import msgspec
 
+from eagletui.engine.logline import is_access, read_batch, read_record
+from eagletui.engine.splitter import RECORD_START, logical
+
 DECODE_LITERAL = b"Decode batch"
-# A block in which a launch begins, or that keeps a decode line after the split, is read in full,
-# line by line in order.
+# A block in which a launch begins, or with a decode line of no usual shape, is read in full, line
+# by line in order.
 _READ_IN_FULL = (DECODE_LITERAL, b"server_args=", b"Load weight begin", b"' is still supported")
 # Texts of which one stands in every line that can become a verdict. Bars of a server that serves
 # hold none.
@@ -25,60 +29,24 @@ _TELLING = (
     b"[2", b"[1", b"rror", b"raceback", b"xcept", b"atchdog", b"SIG", b"sig", b"usage", b"tracker",
 )  # fmt: skip
 
-# The line that the fast way understands: releases 0.4.6 to 0.5.23, one node, no hybrid model.
-_USUAL = re.compile(
-    rb"Decode batch[.,] #running-req: \d+, #token: \d+, token usage: \d+\.\d+, "
-    rb"(?P<accept>accept len: \d+\.\d+, )?(?P<rate>accept rate: \d+\.\d+, )?"
-    rb"(?P<graph>cuda|cpu|npu) graph: (?:True|False), gen throughput \(token/s\): \d+\.\d+"
-    rb"(?P<queue>, #queue-req: \d+)?(?P<end>,? ?)$"
+_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_LONGEST = 1024  # no line of a usual shape is longer
+_MOST_SHAPES = 4096
+
+# The numbers of a decode line, in the order in which all releases write them: pair, form, and
+# whether a usual line has it.
+_NUMBERS = (
+    ("#running-req", re.compile(r"[0-9]{1,9}"), True),
+    ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False),
+    ("gen throughput (token/s)", re.compile(r"[0-9]+\.[0-9]+"), True),
 )
-_OUTER = rb"\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?"  # docker, Kubernetes
-# Where a line begins that is no batch and no access line; by whether an outer program stamps lines.
-# A line that something is glued to (`[` before its end) is none of them.
-_OTHER = {
-    outer: re.compile(
-        rb"\n(?=[^\n])(?!"
-        + (_OUTER if outer else b"")
-        + rb"\[20[^]]+\] (?:Prefill batch[.,] #|INFO:     \[?[0-9:])[^[]+(?<=[\n"
-        + (b" " if outer else b"")
-        + rb"]))"
-    )
-    for outer in (False, True)
-}
-# Quantifiers that never give back are faster, but new in Python 3.11; here both match the same.
-_RUN = b"++" if sys.version_info >= (3, 11) else b"+"
+
+_Cut = Callable[[bytes], "tuple[bytes, ...]"]
+_NONE = (b"",) * len(_NUMBERS)
 
 
-# What stands before a decode line, once more and to the letter.
-_STAMP = rb"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{3})?(?: [A-Z_]+\d+)*\] "
-_HEAD = {False: re.compile(_STAMP), True: re.compile(_OUTER + _STAMP)}
-
-
-@lru_cache(maxsize=16)
-def _decode_lines(
-    outer: bool, graph: bytes, accept: bool, rate: bool, queue: bool, end: bytes
-) -> re.Pattern[bytes]:
-    """Splits at the usual decode lines: whole, with the newline in front.
-
-    Every letter has to be there, so that a damaged line is left over and no match reaches into
-    another line. Only the head may be anything up to its bracket, which is faster; `read_steady`
-    looks at the few different ones.
-    """
-    decimal = rb"[0-9]+\.[0-9]+"
-    pattern = (
-        rb"\n("
-        + (_OUTER if outer else b"")
-        + rb"\[20[^]]+\] )Decode batch[.,] #running-req: ([0-9]{1,9}), #token: [0-9]+, "
-        + rb"token usage: %b, " % decimal
-        + (rb"accept len: (%b), " % decimal if accept else b"")
-        + (rb"accept rate: %b, " % decimal if rate else b"")
-        + (graph if accept else b"(" + graph + b")")
-        + rb" graph: [A-Z][a-z]+, gen throughput \(token/s\): (%b)" % decimal
-        + (rb", #queue-req: [0-9]+" if queue else b"")
-        + re.escape(end)
-        + rb"$"
-    )
-    return re.compile(pattern.replace(b"]+", b"]" + _RUN), re.MULTILINE)
+def _nothing(line: bytes) -> tuple[bytes, ...]:  # noqa: ARG001
+    return _NONE
 
 
 _floats = msgspec.json.Decoder(list[float])
@@ -104,50 +72,96 @@ class Steady(NamedTuple):
     lines: int
 
 
-def read_steady(block: bytes) -> Steady | None:
-    """Take apart a block of whole lines; None where it must be read in full."""
-    text = b"\n" + block
-    outer = block[:1].isdigit()
-    rows: list[bytes] = [text]
-    speculative = False
-    if DECODE_LITERAL in block:
-        usual = _USUAL.match(first_decode(block))
-        if usual is None:
+class SteadyReader:
+    """Takes blocks apart and remembers the shapes it has met."""
+
+    def __init__(self) -> None:
+        self._cuts: dict[bytes, _Cut] = {}
+        self._odd: set[bytes] = set()
+
+    def read(self, block: bytes) -> Steady | None:
+        """Take apart a block of whole lines; None where it must be read in full."""
+        lines = block.split(b"\n")
+        shapes = block.translate(_ZEROS).split(b"\n")
+        lines.pop()
+        shapes.pop()
+        cuts = list(map(self._cuts.get, shapes))
+        others: list[tuple[int, bytes]] = []
+        if None in cuts:
+            for index, known in enumerate(cuts):
+                if known is not None:
+                    continue
+                cut = self._cut(shapes[index], lines[index])
+                cuts[index] = cut or _nothing
+                if cut is None:
+                    others.append((index, lines[index]))
+            if any(literal in line for _, line in others for literal in _READ_IN_FULL):
+                return None
+        rows = [cut(line) for cut, line in zip(cuts, lines, strict=True) if cut is not _nothing]
+        running, accept, throughput = zip(*rows, strict=True) if rows else ((), (), ())
+        try:
+            speeds = _floats.decode(b"[" + b",".join(throughput) + b"]")
+        except msgspec.DecodeError:
             return None
-        speculative = usual["accept"] is not None
-        rows = _decode_lines(
-            outer,
-            usual["graph"],
-            speculative,
-            usual["rate"] is not None,
-            usual["queue"] is not None,
-            usual["end"],
-        ).split(text)
-    # The same lines, those of decode empty.
-    rest = b"\n".join(rows[::5])
-    if any(literal in rest for literal in _READ_IN_FULL):
-        return None
-    if not all(map(_HEAD[outer].fullmatch, set(rows[1::5]))):
-        return None
-    try:
-        throughput = _floats.decode(b"[" + b",".join(rows[4::5]) + b"]")
-    except msgspec.DecodeError:
-        return None
-    accept = rows[3::5] if speculative else []
-    lines = rest.count(b"\n") - 1
-    return Steady(len(throughput), rows[2::5], accept, throughput, _others(rest, outer), lines)
+        lengths = [text for text in accept if text]
+        return Steady(len(speeds), list(running), lengths, speeds, others, len(lines))
+
+    def _cut(self, shape: bytes, line: bytes) -> _Cut | None:
+        """How lines of this shape are cut, seen at the first of them; None where it is odd."""
+        if shape in self._odd:
+            return None
+        # Lines met before it in the same block may have had it too.
+        cut = self._cuts.get(shape)
+        if cut is None:
+            if len(self._cuts) + len(self._odd) >= _MOST_SHAPES:
+                self._cuts.clear()
+                self._odd.clear()
+            cut = _how_to_cut(line)
+            if cut is not None:
+                self._cuts[shape] = cut
+            elif len(shape) <= _LONGEST:
+                self._odd.add(shape)
+        return cut
 
 
-def _others(rest: bytes, outer: bool) -> list[tuple[int, bytes]]:
-    """The lines that are no batches and no access lines, each with its index."""
-    lines: list[tuple[int, bytes]] = []
-    number = position = 0
-    for match in _OTHER[outer].finditer(rest):
-        start = match.start()
-        number += rest.count(b"\n", position, start)
-        position = start
-        lines.append((number, rest[start + 1 : rest.find(b"\n", start + 1)]))
-    return lines
+def _how_to_cut(line: bytes) -> _Cut | None:
+    """Read one line as the reader would. Nothing here may depend on what its digits are."""
+    if len(line) > _LONGEST or b"\r" in line or b"\x1b" in line:
+        return None
+    logicals = list(logical(1, line))
+    if not logicals:
+        return _nothing
+    data = logicals[0].data
+    if len(logicals) > 1 or RECORD_START.search(data, 1):
+        return None
+    record = read_record(data.decode("utf-8", "replace"))
+    if record.stamp is None:
+        return None
+    batch = read_batch(record.text)
+    if batch is None:
+        return _nothing if is_access(record.text) else None
+    kind, pairs = batch
+    return _cut_numbers(line, pairs) if kind == "Decode" else _nothing
+
+
+def _cut_numbers(line: bytes, pairs: dict[str, str]) -> _Cut | None:
+    """Cuts the numbers out of a decode line, each by its place; None where one looks different."""
+    layout = ""
+    position = 0
+    for name, form, needed in _NUMBERS:
+        text = pairs.get(name)
+        if text is None and not needed and name.encode() not in line:
+            layout += "0s"
+            continue
+        if text is None or not form.fullmatch(text) or line.count(name.encode()) != 1:
+            return None
+        start = line.find(b"%b: %b" % (name.encode(), text.encode()), position)
+        if start < 0:
+            return None
+        start += len(name) + 2
+        layout += f"{start - position}x{len(text)}s"
+        position = start + len(text)
+    return Struct(f"{layout}{len(line) - position}x").unpack
 
 
 def first_decode(block: bytes) -> bytes:

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from eagletui.engine.reader import LogReader
 from eagletui.engine.steady import (
     Steady,
+    SteadyReader,
     accept_line,
     first_decode,
     holds_only_bars,
-    read_steady,
 )
 from eagletui.model import events as ev
 from eagletui.model.base import Data
@@ -219,6 +219,7 @@ class Summariser:
     def __init__(self, *, fast: bool = True) -> None:
         self._fast = fast
         self._reader = LogReader(_KEY)
+        self._steady_reader = SteadyReader()
         self._state = State()
         self._tail = b""
         self._samples = 0
@@ -288,7 +289,7 @@ class Summariser:
         if block[end - 1 : end] == b"\r":
             block = block.replace(b"\r\n", b"\n")
         reader = self._reader
-        steady = None if reader.inside else read_steady(block)
+        steady = None if reader.inside else self._steady_reader.read(block)
         if steady is None or (steady.samples and reader.bars_matter):
             self._read(block)
             return

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eagletui.engine.steady import read_steady
+from eagletui.engine.steady import SteadyReader
 from eagletui.engine.summary import LogSummary, summarise
 from tests.engine.logs import NAMES, recorded
 from tests.engine.made_log import made_blocks
@@ -65,7 +65,7 @@ def test_fast_and_slow_agree_on_long_logs(decode: float, speculative: bool) -> N
 
 def test_long_logs_really_take_the_fast_way() -> None:
     block = next(iter(made_blocks(1, decode=0.9)))
-    steady = read_steady(block)
+    steady = SteadyReader().read(block)
     assert steady is not None
     assert steady.samples == block.count(b"Decode batch")
     assert steady.lines == block.count(b"\n")
@@ -76,7 +76,7 @@ def test_docker_stamps_do_not_hinder() -> None:
     stamped = b"".join(
         b"2026-01-20T02:40:29.123456789Z " + line + b"\n" for line in plain.split(b"\n")[:-1]
     )
-    steady = read_steady(stamped)
+    steady = SteadyReader().read(stamped)
     assert steady is not None
     assert steady.samples == plain.count(b"Decode batch")
     assert summarise([stamped]).decode == summarise([plain]).decode
@@ -129,7 +129,7 @@ def test_odd_decode_lines_count_the_same_either_way(
 
 def test_windows_line_ends_do_not_hinder() -> None:
     data = b"".join(made_blocks(200_000)).replace(b"\n", b"\r\n")
-    assert read_steady(data) is None
+    assert SteadyReader().read(data) is None
     assert summarise(chunked(data, 1 << 16)) == summarise([data], fast=False)
 
 
@@ -148,7 +148,7 @@ def test_decode_lines_damaged_anywhere(place: int, lost: int, noise: bytes) -> N
 def test_one_damaged_character_is_noticed(made: bytes, speculative: bool) -> None:
     lines = next(iter(made_blocks(1, decode=0.8, speculative=speculative))).split(b"\n")[:2]
     data = b"\n".join(lines) + b"\n"
-    assert read_steady(data) is not None
+    assert SteadyReader().read(data) is not None
     for place in range(len(data)):
         damaged = [SERVES, data[:place] + made + data[place + 1 :]]
         assert summarise(damaged) == summarise(damaged, fast=False), damaged[1]
