@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import repeat
 from struct import Struct
 from typing import NamedTuple
 
@@ -49,6 +50,11 @@ def _nothing(line: bytes) -> tuple[bytes, ...]:  # noqa: ARG001
     return _NONE
 
 
+def _unknown(line: bytes) -> tuple[bytes, ...]:
+    """Stands where a shape is new or odd; no line is cut by it."""
+    raise NotImplementedError(line)
+
+
 _floats = msgspec.json.Decoder(list[float])
 
 
@@ -85,11 +91,11 @@ class SteadyReader:
         shapes = block.translate(_ZEROS).split(b"\n")
         lines.pop()
         shapes.pop()
-        cuts = list(map(self._cuts.get, shapes))
+        cuts = list(map(self._cuts.get, shapes, repeat(_unknown)))
         others: list[tuple[int, bytes]] = []
-        if None in cuts:
+        if _unknown in cuts:
             for index, known in enumerate(cuts):
-                if known is not None:
+                if known is not _unknown:
                     continue
                 cut = self._cut(shapes[index], lines[index])
                 cuts[index] = cut or _nothing
