@@ -1,7 +1,6 @@
 """A command line as flags with their values, such that every word can be put back.
 
-A *key* is a flag as a profile spells it: `tp` for `--tp 8`, `tp=` for `--tp=8`, `-x` for `-x`;
-`lora-paths#2` is the second `--lora-paths`.
+A *key* is a flag as a profile spells it (`model.profile.FLAG_KEY`).
 """
 
 from __future__ import annotations
@@ -12,9 +11,6 @@ from collections.abc import Sequence
 from eagletui.engine.command import canonical_flag
 from eagletui.model.base import Data
 from eagletui.model.profile import FlagValue
-
-KEY = re.compile(r"(?a)-?[A-Za-z][\w.-]*=?(?:#[1-9]\d*)?")
-"""What a flag's key may be."""
 
 _FLAG = re.compile(r"(?as)(?P<dashes>--?)(?P<name>[A-Za-z][\w.-]*)(?:(?P<joined>=)(?P<value>.*))?")
 _LONG = re.compile(r"(?a)--[A-Za-z]")
@@ -83,12 +79,7 @@ def texts(value: FlagValue) -> tuple[str, ...]:
         return ()
     if isinstance(value, tuple):
         return value
-    return (number_text(value) if isinstance(value, (int, float)) else value,)
-
-
-def number_text(value: int | float) -> str:
-    """A number as it is written in a command line."""
-    return str(value) if isinstance(value, int) else repr(value)
+    return (str(value),)
 
 
 def value_of(words: Sequence[str]) -> FlagValue:
