@@ -22,12 +22,12 @@ from eagletui.engine.start_plan import MODEL, MODULE, PORT, flags_in_order
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError
 from eagletui.model.profile import (
-    SPECULATIVE,
     FlagValue,
     Profile,
     Runner,
     ServerPart,
     SpeculativePart,
+    speculative_key,
 )
 from eagletui.model.references import reference, written
 from eagletui.model.secrets import is_secret_name, mask
@@ -103,8 +103,9 @@ def import_server(
         if flag in (model, port):
             continue
         value = secrets.in_flag(flag)
-        if flag.key.startswith(SPECULATIVE):
-            speculative[flag.key[len(SPECULATIVE) :]] = value
+        key = speculative_key(flag.key)
+        if key is not None:
+            speculative[key] = value
         else:
             server_flags[flag.key] = value
     kept, left_out = _environment(environment or {}, secrets)

@@ -26,6 +26,13 @@ FLAG_KEY = re.compile(r"(?a)-?[A-Za-z][\w.-]*=?(?:#[1-9]\d*)?")
 for the second `--lora-paths`."""
 
 
+def speculative_key(key: str) -> str | None:
+    """A whole flag's key as the speculative part spells it; None where it belongs to the server."""
+    rest = key[len(SPECULATIVE) :]
+    taken = rest == "off" or rest.startswith(SPECULATIVE) or not FLAG_KEY.fullmatch(rest)
+    return rest if key.startswith(SPECULATIVE) and not taken else None
+
+
 class ServerPart(Data, frozen=True):
     """What is served and how it is run.
 

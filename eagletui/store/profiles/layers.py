@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from eagletui.model.profile import SPECULATIVE, FlagValue, Profile, SpeculativePart
+from eagletui.model.profile import SPECULATIVE, FlagValue, Profile, SpeculativePart, speculative_key
 from eagletui.store.profiles.file import ProfileFile
 
 SameFlag = Callable[[str], str]
@@ -64,11 +64,15 @@ def lay(below: Profile, layer: ProfileFile, same: SameFlag) -> Profile:
         server=replace(
             server,
             **keys,
-            flags={k: v for k, v in flags.items() if not k.startswith(SPECULATIVE)},
+            flags={k: v for k, v in flags.items() if speculative_key(k) is None},
         ),
         speculative=SpeculativePart(
             off=off,
-            flags={k[len(SPECULATIVE) :]: v for k, v in flags.items() if k.startswith(SPECULATIVE)},
+            flags={
+                short: value
+                for key, value in flags.items()
+                if (short := speculative_key(key)) is not None
+            },
         ),
         environment={**environment, **layer.environment},
         guard=replace(below.guard, **guard),
