@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from eagletui.engine.flagwords import (
     split_command,
     value_of,
 )
-from eagletui.engine.start_plan import MODEL, MODULE, PORT, flags_in_order
+from eagletui.engine.start_plan import MODEL, MODULE, PORT, flags_in_order, start_plan
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError
 from eagletui.model.profile import (
@@ -134,6 +135,16 @@ def import_server(
         order = tuple(key if key.startswith("-") else f"--{key}" for key in keys)
         profile = replace(profile, server=replace(server, order=order))
     return Imported(profile=profile, secrets=tuple(secrets.found), left_out=left_out)
+
+
+def gives_back(imported: Imported, argv: Sequence[str]) -> bool:
+    """Whether a start of the profile has this command line, but for the secrets it names."""
+    plan = start_plan(imported.profile, now=datetime.min)
+    pairs = list(zip(plan.argv, argv, strict=False))
+    named = {reference(secret.variable) for secret in imported.secrets}
+    return len(plan.argv) == len(argv) and all(
+        ours == theirs or any(ours.endswith(name) for name in named) for ours, theirs in pairs
+    )
 
 
 class _Secrets:

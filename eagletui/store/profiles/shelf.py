@@ -15,6 +15,8 @@ from eagletui.store.profiles.file import NAME, ProfileError, ProfileFile, read_p
 from eagletui.store.profiles.layers import SameFlag, lay
 
 ENDING = ".toml"
+JOIN = "+"
+"""Between the names of profiles that are laid over each other."""
 
 
 class ProfileNotFound(ConfigError):
@@ -100,16 +102,17 @@ class Profiles:
     def load(self, name: str, *over: str) -> Profile:
         """A profile with everything it inherits; further ones are laid over it, in order.
 
-        The result is called by the first one's name and by those over it, joined with "+".
+        `kimi+chain-2` names two in the same way, and the result is called so.
 
         Raises:
             ConfigError: one of the files cannot be read, says something impossible, or names
                 another that is not there.
         """
+        name, *parts = (part for names in (name, *over) for part in names.split(JOIN))
         profile = self._laid(Profile(name=name), self.path(name), ())
-        for part in over:
+        for part in parts:
             upper = self._laid(profile, self.path(part), ())
-            profile = _renamed(upper, profile, f"{profile.name}+{part}")
+            profile = _renamed(upper, profile, f"{profile.name}{JOIN}{part}")
         return profile
 
     def read(self, text: str, *, name: str, path: Path) -> Profile:
