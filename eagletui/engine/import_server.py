@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 
 from msgspec.structs import replace
 
@@ -36,6 +36,8 @@ from eagletui.model.secrets import is_secret_name, mask
 _SECRET_FLAGS = ("api-key", "admin-api-key")
 # What belongs to the terminal or the job in which the server happened to be started.
 _PASSING = re.compile(r"TMUX|TMUX_PANE|STY|SLURM_\w+")
+# A command line does not depend on it.
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=timezone.utc)
 _UNNAMED = re.compile(r"(?a)\W+")
 
 
@@ -139,7 +141,7 @@ def import_server(
 
 def gives_back(imported: Imported, argv: Sequence[str]) -> bool:
     """Whether a start of the profile has this command line, but for the secrets it names."""
-    plan = start_plan(imported.profile, now=datetime.min)
+    plan = start_plan(imported.profile, now=_ANY_TIME)
     pairs = list(zip(plan.argv, argv, strict=False))
     named = {reference(secret.variable) for secret in imported.secrets}
     return len(plan.argv) == len(argv) and all(

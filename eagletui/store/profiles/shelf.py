@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from eagletui.model.base import Data
 from eagletui.model.errors import ConfigError
-from eagletui.model.profile import Guard, Profile, ServerPart, SpeculativePart
+from eagletui.model.profile import SPECULATIVE, Guard, Profile, ServerPart, SpeculativePart
 from eagletui.store.profiles.file import NAME, ProfileError, ProfileFile, read_profile
 from eagletui.store.profiles.layers import SameFlag, lay
 
@@ -99,6 +99,14 @@ class Profiles:
         """
         return self.path(name).parent == self._folders[-1]
 
+    def file(self, name: str) -> ProfileFile:
+        """What the file of a name says by itself.
+
+        Raises:
+            ConfigError: there is none, or it says something impossible.
+        """
+        return _file(self.path(name))
+
     def load(self, name: str, *over: str) -> Profile:
         """A profile with everything it inherits; further ones are laid over it, in order.
 
@@ -137,7 +145,7 @@ class Profiles:
                 continue
             shipped = path.parent == self._folders[-1]
             found.append(
-                Shelved(profile=profile, file=file, shipped=shipped, parts=parts_of(profile))
+                Shelved(profile=profile, file=file, shipped=shipped, parts=parts_of(profile, file))
             )
         return Shelf(profiles=tuple(found), problems=tuple(problems))
 
@@ -184,12 +192,15 @@ class Profiles:
         return lay(below, file, self._same)
 
 
-def parts_of(profile: Profile) -> tuple[str, ...]:
-    """Which parts a profile sets at all."""
+def parts_of(profile: Profile, file: ProfileFile | None = None) -> tuple[str, ...]:
+    """Which parts a profile sets at all, or, in its own file, takes away from."""
+    unset = file.unset if file is not None else ()
+    speculative = [entry for entry in unset if entry.startswith(f"--{SPECULATIVE}")]
+    flags = [entry for entry in unset if entry.startswith("-") and entry not in speculative]
     parts = {
-        "server": profile.server != ServerPart(),
-        "speculative": profile.speculative != SpeculativePart(),
-        "environment": bool(profile.environment),
+        "server": profile.server != ServerPart() or flags,
+        "speculative": profile.speculative != SpeculativePart() or speculative,
+        "environment": profile.environment or len(unset) > len(flags) + len(speculative),
         "guard": profile.guard != Guard(),
     }
     return tuple(part for part, there in parts.items() if there)
