@@ -17,6 +17,9 @@ from eagletui.store.profiles.layers import SameFlag
 
 Keys = tuple[str, ...]
 
+_LONG = 60
+"""Characters from which a list is written one word a line."""
+
 _TEMPLATE = """\
 title = ""
 note = ""
@@ -207,5 +210,5 @@ def _item(value: Any) -> Any:
         array = tomlkit.array()
         for word in value:
             array.append(_item(word))
-        return array
+        return array.multiline(sum(map(len, map(str, value))) > _LONG)
     return tomlkit.item(value)
