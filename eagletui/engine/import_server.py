@@ -92,7 +92,7 @@ def import_server(
             "The server's command line cannot be read.",
             advice="Log in as the user it runs as.",
         )
-    for word in argv:
+    for word in (*argv, workdir, log):
         _check_text(word)
     secrets = _Secrets()
     command, flags = split_command(argv)
