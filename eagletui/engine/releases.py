@@ -93,6 +93,13 @@ class Range(NamedTuple):
             return f"{self.since}+"
         return f"up to {self.until}" if self.until else ""
 
+    def __contains__(self, version: object) -> bool:
+        """Whether this release lies in it."""
+        at = version if isinstance(version, Version) else Version(str(version))
+        return not (self.since and at < Version(self.since)) and not (
+            self.until and Version(self.until) < at
+        )
+
     def narrowed(self, other: Range) -> Range:
         """Both at once; where they contradict, what was known before stays."""
         since = max((s for s in (self.since, other.since) if s), key=Version, default="")
@@ -209,33 +216,3 @@ def infer_releases(texts: Iterable[str], known: Range = Range()) -> Range:  # no
             if hint.text in text:
                 known = known.narrowed(hint.releases)
     return known
-
-
-class Rename(NamedTuple):
-    """A flag that was renamed or removed: from `since` on only `now` is accepted."""
-
-    flag: str
-    since: str
-    now: str
-    note: str = ""
-
-
-RENAMED_FLAGS: tuple[Rename, ...] = (
-    Rename("--cuda-graph-max-bs", "0.5.20", "--cuda-graph-max-bs-decode"),
-    Rename("--cuda-graph-bs", "0.5.20", "--cuda-graph-bs-decode"),
-    Rename("--speculative-dflash-draft-window-size", "0.5.20", "--speculative-draft-window-size"),
-    Rename(
-        "--speculative-ngram-min-match-window-size", "0.5.10", "--speculative-ngram-max-trie-depth"
-    ),
-    Rename(
-        "--speculative-ngram-max-match-window-size", "0.5.10", "--speculative-ngram-max-trie-depth"
-    ),
-    Rename("--speculative-ngram-branch-length", "0.5.10", "--speculative-ngram-max-trie-depth"),
-    Rename("--speculative-skip-dp-mlp-sync", "0.5.23", "", "it was removed; leave it out"),
-    Rename("--pp", "0.5.5", "--pp-size", "the short form became ambiguous"),
-)
-
-
-def renamed(flag: str) -> Rename | None:
-    """What became of a flag, or None where it never changed its name."""
-    return next((row for row in RENAMED_FLAGS if row.flag == flag), None)

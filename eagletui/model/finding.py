@@ -35,11 +35,13 @@ class Option(Data, frozen=True):
         flags: all its spellings, with dashes.
         takes_value: False for a switch.
         choices: () where any value is taken.
+        nargs: how many words, as argparse has it: "" for one, "?", "+" or "*".
     """
 
     flags: tuple[str, ...]
     takes_value: bool = True
     choices: tuple[str, ...] = ()
+    nargs: str = ""
 
 
 class ModelFiles(Data, frozen=True):
