@@ -219,7 +219,7 @@ CASES = [
     Case(CHAIN, "spec-v2-variable", "0.5.14", {"SGLANG_ENABLE_SPEC_V2": "1"} | TIMER),
     # --- environment
     Case("", "misspelt-variable", environment={"NCCL_PROTOO": "LL"}),
-    Case("", "misspelt-variable", environment={"NCLL_PROTO": "LL"} | {"NCCL_ALGOS": "Ring"}),
+    Case("", "misspelt-variable", environment={"NCLL_PROTO": "LL"}),
     Case("", "misspelt-variable", environment={"SGLANG_ENABLE_METRICS_DEVICE_TIMR": "1"}),
     Case("", "unknown-variable", environment={"SGLANG_FROBNICATE": "1"}),
     Case("", "", "0.5.22", {"SGLANG_FROBNICATE": "1"}),

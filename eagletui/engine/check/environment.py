@@ -58,13 +58,11 @@ def unknown(situation: Situation) -> Finds:
 
 
 def _family(name: str) -> frozenset[str]:
-    upper = name.upper()
-    if upper.startswith("NCCL"):
+    """The names that this one could have meant to be; itself alone where it is no family's."""
+    family = nearest(name.upper().partition("_")[0], ("NCCL", "SGLANG", "SGL"))
+    if family == "NCCL":
         return NCCL_VARIABLES
-    # An underscore or a letter may be missing.
-    if upper.startswith(("SGLANG", "SGL_", "SGLAN")):
-        return sglang_variables()
-    return frozenset({name})
+    return sglang_variables() if family else frozenset({name})
 
 
 def other_release(situation: Situation) -> Finds:

@@ -134,7 +134,7 @@ def plain_draft(situation: Situation) -> Finds:
 
 
 def context_length(config: dict[str, Any]) -> int | None:
-    """The context SGLang derives from a `config.json` (as 0.5.23 does); None without a word of it."""
+    """The context that 0.5.23 derives from a `config.json`; None where it says nothing of it."""
     text = _text_config(config)
     scaling = text.get("rope_scaling")
     factor: object = 1

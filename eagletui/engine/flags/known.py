@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from eagletui.engine.flags.table import CHOICES, FLAGS, Flag, Kind
+from eagletui.engine.flags.table import CHOICES, FLAGS, HIDDEN, Flag, Kind
 from eagletui.engine.releases import Range, Version
 from eagletui.model.finding import Option
 
@@ -114,3 +114,6 @@ def _asked(options: tuple[Option, ...]) -> Iterator[Known]:
             # A switch of one release may take a value in another.
             kind = "text" if kind == "switch" else kind
         yield Known(option.flags, kind, option.nargs, option.choices)
+    told = {name for option in options for name in option.flags}
+    for name in HIDDEN - told:
+        yield Known((name,), kinds.get(name, "text"), sure=False)

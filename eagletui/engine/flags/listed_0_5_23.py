@@ -530,7 +530,7 @@ LISTED = """\
 --unified-cache-external-linker-config | json
 --enable-return-aux-hidden-states | switch
 --return-aux-hidden-state-layer-ids | int | +
---sampling-backend | text |  | intel_xpu ascend pytorch flashinfer
+--sampling-backend | text |  | ascend flashinfer intel_xpu pytorch
 --reasoning-parser | text |  | auto apertus2509 beam deepseek-r1 deepseek-v3 deepseek-v4 deepseek-v41 dots glm45 ling3 hunyuan gpt-oss k2_horizon kimi kimi_k2 kimi_k3 mimo muse poolside_v1 qwen3 qwen3-thinking minimax minimax-append-think minimax-m3 nanbeige step3 step3p5 mistral nemotron_3 granite_thinking_parser interns1 gemma4 inkling iquest_q1 cohere_command4 gigachat35 response_template
 --tool-call-parser | text |  | auto apertus2509 beam cohere_command4 deepseekv3 deepseekv31 deepseekv32 deepseekv4 deepseekv41 dots glm glm45 glm47 gpt-oss k2_horizon kimi_k2 kimi_k3 lfm2 ling3 llama3 mimo minicpm5 mistral muse poolside_v1 pythonic qwen qwen25 qwen3_coder spark25 step3 step3p5 minimax-m2 minimax-m3 nanbeige trinity interns1 hermes hunyuan gigachat3 gigachat35 gemma4 inkling iquest_q1 response_template
 --kv-canary-real-data | text |  | none partial all

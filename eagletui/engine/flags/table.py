@@ -35,6 +35,9 @@ RELEASES: tuple[str, ...] = (
 )
 """The releases that were read, oldest first."""
 
+HIDDEN = frozenset({"--forward-pass-metrics-worker-id", "--forward-pass-metrics-ipc-name"})
+"""Flags that are taken and that `--help` does not tell (seen in 0.5.23)."""
+
 
 class Flag(NamedTuple):
     """A flag in the releases that have it.

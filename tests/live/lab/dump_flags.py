@@ -12,6 +12,7 @@ import importlib.metadata
 import os
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 os.environ.setdefault("SGLANG_USE_CPU_ENGINE", "1")
@@ -46,12 +47,16 @@ VARIABLES = """\\
 _NAME = re.compile(r"\b(?:SGLANG|SGL)_[A-Z][A-Z0-9_]+[A-Z0-9]\b")
 
 
+def _in_order(choices: Collection[object]) -> Collection[object]:
+    return sorted(choices, key=str) if isinstance(choices, (set, frozenset)) else choices
+
+
 def line(action: argparse.Action) -> str:
     """One flag's line."""
     switch = action.nargs == 0
     kind = "switch" if switch else KINDS.get(getattr(action.type, "__name__", ""), "text")
     nargs = "" if switch or action.nargs is None else str(action.nargs)
-    choices = " ".join(map(str, action.choices or ()))
+    choices = " ".join(map(str, _in_order(action.choices or ())))
     cells = [" ".join(action.option_strings), kind, nargs, choices]
     while not cells[-1]:
         cells.pop()

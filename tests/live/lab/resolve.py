@@ -58,7 +58,8 @@ def main() -> None:
         answer = resolve(asked["argv"])
         os.environ.clear()
         os.environ.update(before)
-        print("@" + json.dumps(answer), flush=True)
+        sys.stdout.write(f"@{json.dumps(answer)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
