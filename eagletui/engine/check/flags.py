@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 
 from eagletui.engine.check.situation import Finds, Found, Situation, place
-from eagletui.engine.flags.argv import Complaint
+from eagletui.engine.flags.argv import Complaint, Given
 from eagletui.engine.flags.near import nearest
 from eagletui.engine.flags.table import FLAGS, Flag
 from eagletui.engine.releases import Range, Version
+from eagletui.model.secrets import MASK, is_secret_name, mask, mask_argv
 
 _ROWS = {name: row for row in FLAGS for name in row.names.split()}
 
@@ -157,7 +158,7 @@ def value_for_switch(situation: Situation) -> Finds:
         if complaint.trouble == "value for a switch":
             yield Found(
                 place(complaint.word),
-                f"{complaint.word} takes no value, but has {complaint.value!r}: the server refuses "
+                f"{complaint.word} takes no value, but has {_shown(complaint)}: the server refuses "
                 "it.",
                 "Write the flag alone; to switch it off, leave it out.",
             )
@@ -172,7 +173,7 @@ def stray(situation: Situation) -> Finds:
         if complaint.trouble == "stray":
             yield Found(
                 "server.flags",
-                f"{complaint.word!r} belongs to no flag: the server refuses it.",
+                f"{mask(complaint.word)!r} belongs to no flag: the server refuses it.",
                 "Remove it, or name its flag.",
             )
 
@@ -183,7 +184,7 @@ def bad_number(situation: Situation) -> Finds:
         if complaint.trouble == "no number":
             yield Found(
                 place(complaint.word),
-                f"{complaint.word} does not take {complaint.value!r}: the server refuses it.",
+                f"{complaint.word} does not take {_shown(complaint)}: the server refuses it.",
                 "Give it a number, or valid JSON where it takes that.",
             )
 
@@ -196,7 +197,7 @@ def bad_choice(situation: Situation) -> Finds:
             upper = next((c for c in complaint.near if c.lower() == complaint.value.lower()), near)
             yield Found(
                 place(complaint.word),
-                f"{complaint.word} takes {_some(complaint.near)}, not {complaint.value!r}: the "
+                f"{complaint.word} takes {_some(complaint.near)}, not {_shown(complaint)}: the "
                 "server refuses it.",
                 f"Did you mean {upper}?" if upper else "Choose one of them.",
             )
@@ -209,7 +210,7 @@ def twice(situation: Situation) -> Finds:
         if given.flag in seen and seen[given.flag] != given.values:
             yield Found(
                 place(given.flag),
-                f"{given.flag} is given twice: the last value counts, {' '.join(given.values)}.",
+                f"{given.flag} is given twice: the last value counts, {_words(given)}.",
                 "Keep one of them.",
             )
         seen[given.flag] = given.values
@@ -259,10 +260,19 @@ def own_script(situation: Situation) -> Finds:
     if situation.plan.argv and not situation.ours:
         yield Found(
             "server.command",
-            f"{' '.join(situation.command) or 'The command'} is not SGLang's own launcher: only "
+            f"{' '.join(mask_argv(situation.command)) or 'The command'} is not SGLang's own launcher: only "
             "the flags that stand on its command line are looked at.",
             "",
         )
+
+
+def _shown(complaint: Complaint) -> str:
+    secret = is_secret_name(complaint.word)
+    return repr(MASK if secret else mask(complaint.value))
+
+
+def _words(given: Given) -> str:
+    return MASK if is_secret_name(given.flag) else mask(" ".join(given.values))
 
 
 def _some(names: tuple[str, ...]) -> str:
