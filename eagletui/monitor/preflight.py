@@ -9,10 +9,12 @@ from collections.abc import Collection
 import msgspec
 
 from eagletui.engine.check.asked import Question, question
+from eagletui.engine.command import parse_command
 from eagletui.engine.flags.help import parse_help
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuProcess, GpuReader
 from eagletui.host.installation import Look, look_at, read_help
+from eagletui.host.processes import find_servers
 from eagletui.host.topology import all_linked
 from eagletui.model.errors import HostError
 from eagletui.model.finding import GpuHolder, HostFacts, Option
@@ -128,3 +130,17 @@ async def _linked(host: Host) -> bool | None:
         return await all_linked(host)
     except HostError:
         return None
+
+
+async def replaced(host: Host, port: int) -> frozenset[int]:
+    """Processes of the SGLang server that has this port and would be stopped for the new one."""
+    try:
+        found = await find_servers(host)
+    except HostError:
+        return frozenset()
+    return frozenset(
+        pid
+        for server in found.servers
+        if parse_command(server.argv).port == port
+        for pid in server.pids
+    )

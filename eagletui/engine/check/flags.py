@@ -260,8 +260,8 @@ def own_script(situation: Situation) -> Finds:
     if situation.plan.argv and not situation.ours:
         yield Found(
             "server.command",
-            f"{' '.join(mask_argv(situation.command)) or 'The command'} is not SGLang's own launcher: only "
-            "the flags that stand on its command line are looked at.",
+            f"{' '.join(mask_argv(situation.command)) or 'The command'} is not SGLang's own "
+            "launcher: only the flags that stand on its command line are looked at.",
             "",
         )
 

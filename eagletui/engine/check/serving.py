@@ -18,7 +18,7 @@ def metrics_off(situation: Situation) -> Finds:
             "server.flags.enable-metrics",
             "Without enable-metrics the server has no /metrics page: accept length, queue and KV "
             "cache are seen only in the log.",
-            "Add enable-metrics; it costs next to nothing.",
+            "Add enable-metrics (the profile part `measured` does); it costs next to nothing.",
         )
 
 
@@ -30,7 +30,7 @@ def timer_off(situation: Situation) -> Finds:
         yield Found(
             f"environment.{TIMER}",
             f"Without {TIMER}=1 only whole steps are timed, not verify.",
-            f"Set {TIMER}=1.",
+            f"Set {TIMER}=1 (the profile part `measured` does).",
         )
 
 
