@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -172,6 +171,8 @@ def _for(release: Version | Range | None, facts: HostFacts | None) -> str:
 
 
 def _facts(plan: StartPlan, target: str | None, ssh_config: Sequence[str]) -> HostFacts:
+    import asyncio  # a third of an offline check's time
+
     from eagletui.cli.asking import TerminalAsker
     from eagletui.host.open import open_host
 

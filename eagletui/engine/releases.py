@@ -48,6 +48,12 @@ class Version:
         return f"Version({self.text!r})"
 
 
+@functools.lru_cache(maxsize=256)
+def version(text: str) -> Version:
+    """The same as `Version`, for texts that come again and again: those of tables."""
+    return Version(text)
+
+
 class Change(NamedTuple):
     """From this release on, a feature has this value."""
 
@@ -93,11 +99,11 @@ class Range(NamedTuple):
             return f"{self.since}+"
         return f"up to {self.until}" if self.until else ""
 
-    def __contains__(self, version: object) -> bool:
+    def __contains__(self, release: object) -> bool:
         """Whether this release lies in it."""
-        at = version if isinstance(version, Version) else Version(str(version))
-        return not (self.since and at < Version(self.since)) and not (
-            self.until and Version(self.until) < at
+        at = release if isinstance(release, Version) else version(str(release))
+        return not (self.since and at < version(self.since)) and not (
+            self.until and version(self.until) < at
         )
 
     def narrowed(self, other: Range) -> Range:

@@ -59,7 +59,9 @@ def unknown(situation: Situation) -> Finds:
 
 def _family(name: str) -> frozenset[str]:
     """The names that this one could have meant to be; itself alone where it is no family's."""
-    family = nearest(name.upper().partition("_")[0], ("NCCL", "SGLANG", "SGL"))
+    first = name.upper().partition("_")[0]
+    families = ("NCCL", "SGLANG", "SGL")
+    family = first if first in families else nearest(first, families)
     if family == "NCCL":
         return NCCL_VARIABLES
     return sglang_variables() if family else frozenset({name})

@@ -8,7 +8,7 @@ from eagletui.engine.check.situation import Finds, Found, Situation, place
 from eagletui.engine.flags.argv import Complaint, Given
 from eagletui.engine.flags.near import nearest
 from eagletui.engine.flags.table import FLAGS, Flag
-from eagletui.engine.releases import Range, Version
+from eagletui.engine.releases import Range, version
 from eagletui.model.secrets import MASK, is_secret_name, mask, mask_argv
 
 _ROWS = {name: row for row in FLAGS for name in row.names.split()}
@@ -17,10 +17,8 @@ _ROWS = {name: row for row in FLAGS for name in row.names.split()}
 @functools.lru_cache(maxsize=4096)
 def _row(word: str, release: str) -> Flag | None:
     """The row of a flag that this release does not have."""
-    rows = [row for row in FLAGS if word in row.names.split()]
-    if not rows or any(Version(release) in Range(row.since, row.until) for row in rows):
-        return None
-    return rows[0]
+    row = _ROWS.get(word)
+    return None if row is None or release in Range(row.since, row.until) else row
 
 
 def _lacking(situation: Situation, complaint: Complaint) -> Flag | None:
@@ -58,7 +56,7 @@ def _in_words(situation: Situation, *, gone: bool) -> Finds:
 
 
 def _too_new(row: Flag, situation: Situation) -> bool:
-    return bool(row.since) and situation.release < Version(row.since)
+    return bool(row.since) and situation.release < version(row.since)
 
 
 def _renamed(row: Flag, word: str) -> Found:

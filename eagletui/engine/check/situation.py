@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from eagletui.engine.flags.argv import Arguments, is_sglang, read_arguments, split_command
 from eagletui.engine.flags.known import KnownFlags, flags_of
 from eagletui.engine.flags.table import FLAGS
-from eagletui.engine.releases import Range, Version
+from eagletui.engine.releases import Range, Version, version
 from eagletui.model.finding import HostFacts
 from eagletui.model.profile import SPECULATIVE, StartPlan
 
@@ -92,7 +92,7 @@ class Situation:
 
     def since(self, release: str) -> bool:
         """Whether this release is that one or newer."""
-        return self.release >= Version(release)
+        return not self.release < version(release)
 
     def between(self, since: str, until: str) -> bool:
         """Whether this release lies between these, both included."""

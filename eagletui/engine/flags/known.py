@@ -14,6 +14,12 @@ LISTED_RELEASE = "0.5.23"
 """The release whose every flag is known."""
 
 
+_CHOICES = {
+    name: [choice for choice in CHOICES if choice.flag == name]
+    for name in {choice.flag for choice in CHOICES}
+}
+
+
 class Known(NamedTuple):
     """One flag as a release has it.
 
@@ -68,13 +74,21 @@ def flags_of(release: Version, options: tuple[Option, ...] | None = None) -> Kno
 @functools.lru_cache(maxsize=64)
 def _flags_of(release: str) -> KnownFlags:
     version = Version(release)
-    listed = listed_flags()
     if version == Version(LISTED_RELEASE):
-        return KnownFlags(listed, complete=True)
+        return KnownFlags(listed_flags(), complete=True)
     rows = [_known(row, version) for row in FLAGS if version in Range(row.since, row.until)]
+    return KnownFlags([*rows, *_likely()], complete=False)
+
+
+@functools.lru_cache(maxsize=1)
+def _likely() -> tuple[Known, ...]:
+    """What the table does not govern: most releases have it, none is known to."""
     governed = {name for row in FLAGS for name in row.names.split()}
-    likely = [flag._replace(sure=False) for flag in listed if governed.isdisjoint(flag.names)]
-    return KnownFlags([*rows, *likely], complete=False)
+    return tuple(
+        Known(flag.names, flag.kind, flag.nargs, flag.choices, False)
+        for flag in listed_flags()
+        if governed.isdisjoint(flag.names)
+    )
 
 
 def _known(row: Flag, version: Version) -> Known:
@@ -82,8 +96,8 @@ def _known(row: Flag, version: Version) -> Known:
     choices = next(
         (
             choice.values
-            for choice in CHOICES
-            if choice.flag in names and version in Range(choice.since, choice.until)
+            for choice in _CHOICES.get(row.name, ())
+            if version in Range(choice.since, choice.until)
         ),
         (),
     )
