@@ -1,4 +1,4 @@
-"""`docs/check.md` lists the rules as they are; `python -m tests.engine.test_check_doc` renews it."""
+"""`docs/check.md` lists the rules; `python -m tests.engine.test_check_doc` renews it."""
 
 from __future__ import annotations
 
