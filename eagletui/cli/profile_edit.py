@@ -94,11 +94,14 @@ def save(path: Path, text: str) -> None:
 
     Raises:
         EagletuiError: the disk is full or read-only; what was there is untouched.
+        UsageError: there are bytes in it that are no text.
     """
     try:
         write_whole(path, text.encode("utf-8"))
     except OSError as error:
         raise EagletuiError(f"{path} cannot be written: {error.strerror}.") from error
+    except UnicodeEncodeError as error:
+        raise UsageError("A profile can only hold text in UTF-8.") from error
 
 
 def _pairs(sets: Sequence[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from eagletui.cli.profile_words import (
 from eagletui.cli.shelf import all_profiles
 from eagletui.model.errors import UsageError
 from eagletui.model.text import visible
+from eagletui.store.places import shipped_profiles_folder
 from eagletui.store.profiles.shelf import JOIN
 
 set_option = click.option(
@@ -203,6 +204,8 @@ def import_(
         click.echo(visible(f"{imported.profile.name}: {path}"))
     for line in import_lines(imported):
         click.echo(visible(line), err=True)
+    if (shipped_profiles_folder() / f"{imported.profile.name}.toml").exists():
+        click.echo("It hides the profile of that name that ships with eagletui.", err=True)
 
 
 def _say_written(name: str, path: str, *, as_json: bool) -> None:

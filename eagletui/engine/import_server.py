@@ -31,9 +31,8 @@ from eagletui.model.profile import (
     speculative_key,
 )
 from eagletui.model.references import reference, written
-from eagletui.model.secrets import is_secret_name, mask
+from eagletui.model.secrets import is_secret_flag, is_secret_name, mask
 
-_SECRET_FLAGS = ("api-key", "admin-api-key")
 # What belongs to the terminal or the job in which the server happened to be started.
 _PASSING = re.compile(r"TMUX|TMUX_PANE|STY|SLURM_\w+")
 # A command line does not depend on it.
@@ -93,7 +92,7 @@ def import_server(
             "The server's command line cannot be read.",
             advice="Log in as the user it runs as.",
         )
-    for word in argv:
+    for word in (*argv, workdir, log):
         _check_text(word)
     secrets = _Secrets()
     command, flags = split_command(argv)
@@ -158,7 +157,7 @@ class _Secrets:
 
     def in_flag(self, flag: Flag) -> FlagValue:
         """A flag's value as a profile may keep it."""
-        secret = _is_secret_flag(flag.key)
+        secret = is_secret_flag(spelling(flag.key).rstrip("="))
         where = spelling(flag.key).rstrip("=")
         return value_of([self.hidden(where, word, secret=secret) for word in flag.values])
 
@@ -177,14 +176,6 @@ class _Secrets:
             variable = f"{name}_{count}"
         self.found.append(Secret(where=where, variable=variable))
         return reference(variable)
-
-
-def _is_secret_flag(key: str) -> bool:
-    """Also of a prefix, as argparse takes it: `--api-k X` sets the API key."""
-    name = spelling(key).strip("-").rstrip("=").replace("_", "-")
-    return is_secret_name(name) or (
-        len(name) > 1 and any(secret.startswith(name) for secret in _SECRET_FLAGS)
-    )
 
 
 def _only(flags: Sequence[Flag], what: str) -> Flag | None:

@@ -29,7 +29,8 @@ class Change(Data, frozen=True):
     after: str | None
 
 
-_FIELDS = ("workdir", "log", "port", "runner", "unit", "container")
+# The port is a flag.
+_FIELDS = ("workdir", "log", "runner", "unit", "container")
 
 
 def difference(before: StartPlan, after: StartPlan) -> tuple[Change, ...]:

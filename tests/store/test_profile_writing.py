@@ -71,6 +71,34 @@ def test_a_value_changes_and_every_comment_stays() -> None:
     assert profile.speculative.flags == {"num-steps": 2}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# only a comment\n",
+        "title='x'",
+        "[server]\nflags.tp = 8 # c\n",
+        "server = {port = 1, flags = {tp = 8}} # c\n",
+        "server.port = 1\nserver.flags.tp = 2\n[environment]\nA='1'\n",
+        "[server.flags]\ntp=1\n[environment]\nA='1'\n[server]\nport=2\n",
+        "[environment]\n\n# end\n",
+    ],
+)
+def test_keys_are_set_however_a_file_is_laid_out(text: str) -> None:
+    sets = {
+        "server.port": "5",
+        "server.flags.tp": "9",
+        "server.flags.new": "x",
+        "title": "T",
+        "environment.B": "2",
+    }
+    profile = read(changed(text, sets, same=same_flag))
+    assert (profile.title, profile.server.port) == ("T", 5)
+    assert profile.server.flags == {"tp": 9, "new": "x"}
+    assert profile.environment["B"] == "2"
+    assert set(profile.environment) <= {"A", "B"}
+
+
 def test_a_key_is_taken_out_under_any_spelling() -> None:
     text = changed(MINE, {}, ["server.flags.tensor-parallel-size", "title"], same=same_flag)
     assert "tp-size" not in text

@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from eagletui.engine.flagwords import same_flag
 from eagletui.model.profile import Guard, Profile
@@ -141,6 +143,24 @@ def test_a_wrong_file_says_where_and_what_is_right(
     assert said.startswith(f"/p/x.toml, line {line}: " if line else "/p/x.toml")
     for word in words:
         assert word in said
+
+
+PIECES = st.sampled_from(
+    ["[server]", "[server.flags]", "[speculative]", "[guard]", "[[x]]", "port", "a.b", "'q r'", "=",
+     "1", "true", '"t"', "[", "]", "{", "}", ",", "\n", "# c\n", '"""', "'''", "\\", "\r\n", "é",
+     "off", "include", "unset", "['x']", "1979-05-27", "inf", " "]
+)  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=40))
+def test_any_text_is_a_profile_or_an_error_with_words(text: str) -> None:
+    lines: list[int | None] = []
+    try:
+        lines += read_profile(text, name="x", path="x.toml").lines.values()
+    except ProfileError as error:
+        lines.append(error.line)
+    assert all(line is None or 1 <= line <= text.count("\n") + 1 for line in lines)
 
 
 def test_lines_of_keys_in_all_spellings() -> None:

@@ -10,12 +10,14 @@ from eagletui.engine.flagwords import same_flag
 from eagletui.engine.start_plan import start_plan
 from eagletui.model.profile import StartPlan
 from eagletui.store.places import shipped_profiles_folder
+from eagletui.store.profiles.file import GUARD, SERVER, read_profile
 from eagletui.store.profiles.shelf import Profiles
 
 NOW = datetime(2026, 3, 4, tzinfo=timezone.utc)
 PROFILES = Profiles((shipped_profiles_folder(),), same_flag)
 NAMES = PROFILES.names()
 KIMI = "kimi-k2.5"
+KEYS = {"server": SERVER, "guard": GUARD}
 
 
 def plan(*names: str) -> StartPlan:
@@ -100,6 +102,15 @@ def test_an_nccl_part_says_why_whence_and_when_it_does_nothing(name: str) -> Non
     note = PROFILES.load(name).note
     for word in ("Why: ", "Source: ", "Does nothing "):
         assert word in note
+
+
+def test_the_format_in_the_docs_is_one() -> None:
+    text = (shipped_profiles_folder().parent / "docs" / "profiles.md").read_text(encoding="utf-8")
+    block = text.split("```toml\n")[1].split("```")[0]
+    file = read_profile(block, name="docs", path="docs")
+    assert (file.extends, file.include) == ("base", ("chain-2", "pcie-ll-ring"))
+    assert set(file.lines) >= {(table, key) for table in ("server", "guard") for key in KEYS[table]}
+    assert file.flags["cuda-graph-bs"] == ("1", "2", "4")
 
 
 def test_the_readme_names_every_one() -> None:

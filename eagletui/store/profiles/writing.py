@@ -10,12 +10,15 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Item, Table
 
-from eagletui.model.errors import UsageError
+from eagletui.model.errors import ConfigError, UsageError
 from eagletui.model.profile import SPECULATIVE, FlagValue, Guard, Profile, ServerPart
 from eagletui.store.profiles.file import GUARD, SERVER, TABLES, TOP
 from eagletui.store.profiles.layers import SameFlag
 
 Keys = tuple[str, ...]
+
+_LONG = 60
+"""Characters from which a list is written one word a line."""
 
 _TEMPLATE = """\
 title = ""
@@ -108,8 +111,14 @@ def changed(
 
     Raises:
         UsageError: a key that no profile has, or one to be taken out that is not there.
+        ConfigError: the file has to be changed by hand.
     """
-    document = tomlkit.parse(text)
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise ConfigError(
+            f"The file cannot be changed by key: {error}.", advice="Change it in an editor."
+        ) from error
     for dotted in removes:
         keys = split_key(dotted)
         table: Any = document
@@ -207,5 +216,5 @@ def _item(value: Any) -> Any:
         array = tomlkit.array()
         for word in value:
             array.append(_item(word))
-        return array
+        return array.multiline(sum(map(len, map(str, value))) > _LONG)
     return tomlkit.item(value)
