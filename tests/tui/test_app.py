@@ -155,8 +155,10 @@ async def test_a_feed_that_cannot_be_made_is_an_error_on_the_screen() -> None:
     def broken(asker: object) -> QuietFeed:
         raise HostError("There is no ~/.ssh/config.", advice="Write one.")
 
-    app = EagleApp(broken, Settings(), clock=Clock(), monotonic=Clock())
+    app = EagleApp(broken, Settings(), clock=Clock(), monotonic=Hurry())
     async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await app.workers.wait_for_complete()
         await settle(pilot)
         text = app.screen.query_one("#steps").render().plain  # type: ignore[union-attr]
         assert "There is no ~/.ssh/config." in text
