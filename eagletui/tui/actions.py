@@ -103,6 +103,9 @@ RENAMED: Mapping[str, tuple[str, str]] = {
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
+# What the footer shows however narrow it is: how to learn the rest, and how to leave.
+ALWAYS = ("app.help", "app.quit")
+
 # How Textual names a character that is not a letter or a digit, where that differs from Unicode.
 _RENAMED = {
     "solidus": "slash",

@@ -61,6 +61,18 @@ def test_the_first_line(scene: str, first: tuple[str, str, str]) -> None:
     assert said(scene)[0] == first
 
 
+def test_a_server_known_by_its_log_alone_is_not_said_to_serve_when_it_is_quiet() -> None:
+    state = fold_all(State(), SCENES["serving_by_log"]())
+    texts = {}
+    for later in (0, 4, 30, 180, 7200):
+        first = verdicts(state, NOW + later)[0]
+        texts[later] = (first.word, first.text)
+    assert texts[0] == texts[4] == ("SERVING", "Serving 4 requests, accept length 2.08, 83 tok/s.")
+    assert texts[30] == ("QUIET", "Ready; last step 34 s ago, by the log.")
+    assert texts[180] == ("QUIET", "Ready; last step 3 min ago, by the log.")
+    assert texts[7200] == ("QUIET", "Ready; last step 2 h ago, by the log.")
+
+
 def test_a_stall_comes_before_the_progress() -> None:
     levels = [level for level, _, _ in said("stalled")]
     assert levels == ["warning", "busy"]
