@@ -14,7 +14,8 @@ from eagletui.cli.output import echo_json
 from eagletui.engine.verdicts import RULES
 from eagletui.model import latest
 from eagletui.model.diagnosis import Diagnosis
-from eagletui.model.eta import eta
+from eagletui.model.eta import Eta, about, eta
+from eagletui.model.phases import Rung
 from eagletui.model.server import Gpu
 from eagletui.model.state import ServerState, State
 from eagletui.model.text import visible
@@ -201,10 +202,7 @@ def status_lines(state: State, *, name: str, now: float) -> list[str]:
         if server.ready:
             lines.append("    ready")
         elif phase is not None:
-            remaining = eta(server, now).remaining
-            count = f" {phase.done}/{phase.total}" if phase.total else ""
-            left = f", about {remaining:.0f} s left" if remaining is not None else ""
-            lines.append(f"    {phase.title} {phase.status}{count}{left}")
+            lines.append(f"    {_progress(phase, eta(server, now))}")
         lines.append(f"    log: {process.log.kind} {process.log.target or process.log.detail}")
         if live["tok_s"] is not None:
             lines.append("    " + _live_line(live))
@@ -218,6 +216,17 @@ def status_lines(state: State, *, name: str, now: float) -> list[str]:
         for gpu in state.gpus
     ]
     return lines
+
+
+def _progress(phase: Rung, remaining: Eta) -> str:
+    """`target weights running 19/64, about 5 min left of it; about 7 min left in all`."""
+    count = f" {phase.done}/{phase.total}" if phase.total else ""
+    text = f"{phase.title} {phase.status}{count}"
+    if remaining.phase_remaining is not None:
+        text += f", about {about(remaining.phase_remaining)} left of it"
+    if remaining.remaining is not None:
+        text += f"; about {about(remaining.remaining)} left in all"
+    return text
 
 
 def _live_line(live: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from eagletui.model import latest
 from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.eta import about
 from eagletui.model.state import ServerState, State
 from eagletui.tui import words
 
@@ -150,10 +151,21 @@ def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
 def _loading(server: ServerState, remaining: float | None) -> Verdict:
     phase = server.phase
     if phase is None:
-        return Verdict("busy", "Starting; the log has not said anything yet.", word="STARTING")
+        return _unread(server)
     step = f" {phase.done}/{phase.total}" if phase.total and phase.done is not None else ""
-    left = f", about {words.seconds(remaining)} to go" if remaining is not None else ""
-    return Verdict("busy", f"{phase.title.capitalize()}{step}{left}.")
+    over = " done" if phase.status == "done" else ""
+    left = f"; about {about(remaining)} left in all" if remaining is not None else ""
+    return Verdict("busy", f"{phase.title.capitalize()}{step}{over}{left}.")
+
+
+def _unread(server: ServerState) -> Verdict:
+    """The process is there; its log has not said how far it is."""
+    place = server.log.place or server.process.log
+    if place.kind in ("none", "terminal"):
+        return Verdict("busy", "Its log cannot be read; waiting for an answer.", word="RUNNING")
+    if not server.log.live:
+        return Verdict("busy", "Reading its log.", word="RUNNING")
+    return Verdict("busy", "Starting; the log has not said anything yet.", word="STARTING")
 
 
 def _blind(server: ServerState) -> list[Verdict]:

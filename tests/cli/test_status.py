@@ -10,7 +10,7 @@ from eagletui.cli.status import status_document, status_lines
 from eagletui.model import events as ev
 from eagletui.model.readings import Rates
 from eagletui.model.state import State, fold_all
-from tests.tui.scenes import KEY, NOW, SCENES, scrape
+from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch, scrape
 
 LINE = ev.DecodeSample(
     at=NOW - 3,
@@ -76,3 +76,13 @@ def test_the_same_for_a_person() -> None:
     state = fold_all(State(), [*SCENES["serving"](), LINE, lacking()])
     text = "\n".join(status_lines(state, name="gpu1", now=NOW))
     assert "84.0 tok/s · accept length 2.50 · step 31.00 ms (decode log) · running 4" in text
+
+
+def test_the_time_left_of_a_phase_and_of_the_whole_are_told_apart() -> None:
+    state = fold_all(State(), SCENES["loading"]())
+    lines = status_lines(state, name="gpu1", now=NOW)
+    said = "target weights running 19/64, about 5 min left of it; about 7 min left in all"
+    assert f"    {said}" in lines
+    between = fold_all(State(), [*connected(), *found(), *launch(NOW - 30)])
+    text = next(line for line in status_lines(between, name="gpu1", now=NOW) if "done" in line)
+    assert text == "    distributed init done; about 9 min left in all"

@@ -8,7 +8,7 @@ from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.state import State, fold, fold_all
 from eagletui.tui.verdict import MARKS, verdicts
-from tests.tui.scenes import KEY, NOW, SCENES
+from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch
 
 
 def said(scene: str, remaining: float | None = None) -> list[tuple[str, str, str]]:
@@ -19,9 +19,16 @@ def said(scene: str, remaining: float | None = None) -> list[tuple[str, str, str
 
 def test_loading_says_how_far_and_how_long() -> None:
     assert said("loading", 469.0) == [
-        ("busy", "LOADING", "Target weights 19/64, about 7 min 49 s to go.")
+        ("busy", "LOADING", "Target weights 19/64; about 8 min left in all.")
     ]
     assert said("loading") == [("busy", "LOADING", "Target weights 19/64.")]
+
+
+def test_between_two_phases_the_time_left_is_not_that_of_the_one_that_is_done() -> None:
+    state = fold_all(State(), [*connected(), *found(), *launch(NOW - 30)])
+    assert verdicts(state, NOW, 310.0)[0].text == (
+        "Distributed init done; about 5 min left in all."
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,3 +149,20 @@ def test_an_error_that_stops_tokens_and_serving_are_not_said_together() -> None:
     crashed = fold(state, ev.Diagnosed(at=NOW, server=KEY, diagnosis=crash))
     assert [v.word for v in verdicts(crashed, NOW)] == ["", "SERVING"], "tokens still move"
     assert [v.text for v in verdicts(crashed, NOW + 5)] == ["Crashed."]
+
+
+def test_what_is_not_read_yet_is_not_called_a_start() -> None:
+    events = list(SCENES["several"]())
+    texts = {}
+    for key in ("5151@1200", "6161@1300"):
+        state = fold_all(State(), [*events, ev.ServerSelected(at=NOW, server=key)])
+        first = verdicts(state, NOW)[0]
+        texts[key] = (first.word, first.text)
+    assert texts == {
+        "5151@1200": ("RUNNING", "Reading its log."),
+        "6161@1300": ("RUNNING", "Its log cannot be read; waiting for an answer."),
+    }
+    read = ev.LogText(at=NOW, server="5151@1200", start=0, data=b"x\n", live=True)
+    chosen = ev.ServerSelected(at=NOW, server="5151@1200")
+    state = fold_all(State(), [*events, chosen, read])
+    assert verdicts(state, NOW)[0].text == "Starting; the log has not said anything yet."
