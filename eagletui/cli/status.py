@@ -12,8 +12,10 @@ from eagletui.cli.asking import TerminalAsker
 from eagletui.cli.options import chosen_target, host_options, json_option, watch_options
 from eagletui.cli.output import echo_json
 from eagletui.engine.verdicts import RULES
+from eagletui.model import latest
 from eagletui.model.diagnosis import Diagnosis
-from eagletui.model.eta import eta
+from eagletui.model.eta import Eta, about, eta
+from eagletui.model.phases import Rung
 from eagletui.model.server import Gpu
 from eagletui.model.state import ServerState, State
 from eagletui.model.text import visible
@@ -121,45 +123,36 @@ def _server(server: ServerState, now: float) -> dict[str, Any]:
         },
         "environment": process.environment,
         "gpus": list(process.gpus),
-        "live": _live(server),
+        "live": _live(server, now),
         "alerts": [_diagnosis(verdict) for verdict in server.verdicts],
     }
 
 
-def _live(server: ServerState) -> dict[str, Any]:
-    rates, reading, sample = server.metrics.rates, server.metrics.reading, server.decode
-    if rates is not None and reading is not None:
-        return {
-            "tok_s": rates.tok_s,
-            "step_ms": rates.step_ms,
-            "verify_ms": rates.verify_ms,
-            "draft_ms": rates.draft_ms,
-            "draft_extend_ms": rates.draft_extend_ms,
-            "accept_length": rates.accept_length,
-            "accept_rate": rates.accept_rate,
-            "source": rates.source,
-            "stale": rates.stale,
-            "running": reading.running,
-            "queued": reading.queued,
-            "token_usage": reading.token_usage,
-        }
-    names = (
-        "tok_s", "step_ms", "verify_ms", "draft_ms", "draft_extend_ms", "accept_length",
-        "accept_rate", "source", "stale", "running", "queued", "token_usage",
-    )  # fmt: skip
-    live: dict[str, Any] = dict.fromkeys(names)
-    if sample is not None:
-        live.update(
-            tok_s=sample.gen_throughput,
-            step_ms=sample.step_ms,
-            accept_length=sample.accept_length,
-            accept_rate=sample.accept_rate,
-            source="decode log",
-            running=sample.running,
-            queued=sample.queued,
-            token_usage=sample.token_usage,
-        )
-    return live
+def _live(server: ServerState, now: float) -> dict[str, Any]:
+    """Values of now. Where the accept length is a leftover it is said, and called stale."""
+    rates = server.metrics.rates
+    step, accept = latest.step_ms(server, now), latest.accept_length(server, now)
+    source = step.source if step.value is not None or rates is None else rates.source
+    if source == "none" and accept.source == "decode log":
+        source = accept.source
+    known = rates is not None or server.decode is not None
+    rate = latest.accept_rate(server, now)
+    if accept.value is None and rates is not None:
+        accept, rate = latest.Latest(rates.accept_length, rates.source), rates.accept_rate
+    return {
+        "tok_s": latest.tok_s(server, now).value,
+        "step_ms": step.value,
+        "verify_ms": rates.verify_ms if rates is not None else None,
+        "draft_ms": rates.draft_ms if rates is not None else None,
+        "draft_extend_ms": rates.draft_extend_ms if rates is not None else None,
+        "accept_length": accept.value,
+        "accept_rate": rate,
+        "source": source if known else None,
+        "stale": latest.is_leftover(server, now) if known else None,
+        "running": latest.running(server, now),
+        "queued": latest.queued(server, now),
+        "token_usage": latest.token_usage(server, now),
+    }
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -193,7 +186,7 @@ def status_lines(state: State, *, name: str, now: float) -> list[str]:
         looked = ", ".join(state.looked_at) or "nothing"
         lines.append(f"  no SGLang server found; looked at: {looked}")
     for server in state.servers.values():
-        process, phase, live = server.process, server.phase, _live(server)
+        process, phase, live = server.process, server.phase, _live(server, now)
         title = " ".join(
             part
             for part in (
@@ -209,10 +202,7 @@ def status_lines(state: State, *, name: str, now: float) -> list[str]:
         if server.ready:
             lines.append("    ready")
         elif phase is not None:
-            remaining = eta(server, now).remaining
-            count = f" {phase.done}/{phase.total}" if phase.total else ""
-            left = f", about {remaining:.0f} s left" if remaining is not None else ""
-            lines.append(f"    {phase.title} {phase.status}{count}{left}")
+            lines.append(f"    {_progress(phase, eta(server, now))}")
         lines.append(f"    log: {process.log.kind} {process.log.target or process.log.detail}")
         if live["tok_s"] is not None:
             lines.append("    " + _live_line(live))
@@ -226,6 +216,17 @@ def status_lines(state: State, *, name: str, now: float) -> list[str]:
         for gpu in state.gpus
     ]
     return lines
+
+
+def _progress(phase: Rung, remaining: Eta) -> str:
+    """`target weights running 19/64, about 5 min left of it; about 7 min left in all`."""
+    count = f" {phase.done}/{phase.total}" if phase.total else ""
+    text = f"{phase.title} {phase.status}{count}"
+    if remaining.phase_remaining is not None:
+        text += f", about {about(remaining.phase_remaining)} left of it"
+    if remaining.remaining is not None:
+        text += f"; about {about(remaining.remaining)} left in all"
+    return text
 
 
 def _live_line(live: dict[str, Any]) -> str:

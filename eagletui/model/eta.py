@@ -78,6 +78,16 @@ def eta(server: ServerState, now: float) -> Eta:
     return Eta(left + rest, left if running else None, learned)
 
 
+def about(seconds: float) -> str:
+    """A guess, no finer than it is good for: `5 s`, `40 s`, `2 min`, `1 h 10 min`."""
+    if seconds < 90:
+        return f"{max(5, round(seconds / 5) * 5)} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60 // 10 * 10:02d} min"
+
+
 def typical(server: ServerState, rung: Rung) -> float:
     """Seconds this phase usually takes: learned, or a first guess."""
     known = server.experience.get(rung.key)

@@ -103,6 +103,9 @@ RENAMED: Mapping[str, tuple[str, str]] = {
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
+# What the footer shows however narrow it is: how to learn the rest, and how to leave.
+ALWAYS = ("app.help", "app.quit")
+
 # How Textual names a character that is not a letter or a digit, where that differs from Unicode.
 _RENAMED = {
     "solidus": "slash",
@@ -130,6 +133,22 @@ _SHOWN = {
 }
 
 
+KEYS_ADVICE = (
+    'A key is a character or a name: "s", "N", "/", "f5", "enter", "space", "left", "ctrl+s";'
+    ' several with commas between: "f5,ctrl+s".'
+)
+# Keys that are no character; `ctrl+` and the like may stand before them.
+NAMED_KEYS = frozenset(
+    [
+        *("enter", "escape", "space", "tab", "backspace", "delete", "insert"),
+        *("home", "end", "pageup", "pagedown", "up", "down", "left", "right"),
+        *(f"f{number}" for number in range(1, 25)),
+    ]
+)
+NAMED_CHARACTERS = range(0x21, 0x250)  # of Latin scripts, by their Unicode names
+MODIFIERS = ("ctrl", "shift", "alt", "meta", "super", "hyper")
+
+
 class BadKey(ValueError):
     """An entry of `[keys]` that cannot be used; `action` is the entry's name."""
 
@@ -145,6 +164,15 @@ def key_name(key: str) -> str:
         name = unicodedata.name(last, last).lower().replace("-", "_").replace(" ", "_")
         last = _RENAMED.get(name, name)
     return "+".join([*modifiers, last])
+
+
+def is_key(key: str) -> bool:
+    """Whether a terminal may ever send what this names: a character, or a key with a name."""
+    *modifiers, last = key_name(key).split("+")
+    if not last or not all(modifier in MODIFIERS for modifier in modifiers):
+        return False
+    named = len(last) == 1 or last in NAMED_KEYS
+    return named or any(key_name(chr(number)) == last for number in NAMED_CHARACTERS)
 
 
 def key_shown(key: str) -> str:
@@ -190,10 +218,13 @@ def check_keys(changed: Mapping[str, str]) -> None:
             near = get_close_matches(name, BY_ID, n=1, cutoff=0.4)
             advice = f'Did you mean "{near[0]}"?' if near else "`?` lists every action's name."
             raise BadKey(name, f'there is no action "{name}"', advice)
-        if not all(key.strip() for key in keys.split(",")):
-            raise BadKey(
-                name, f'"{keys}" holds an empty key', 'Write keys like "s" or "f5,ctrl+s".'
-            )
+        if keys == ",":
+            continue
+        for key in keys.split(","):
+            if not key.strip():
+                raise BadKey(name, f'"{keys}" holds an empty key', KEYS_ADVICE)
+            if not is_key(key):
+                raise BadKey(name, f'"{key.strip()}" is not a key', KEYS_ADVICE)
     for screen in EVERYWHERE:
         owner: dict[str, Action] = {}
         for action in actions_of(screen):

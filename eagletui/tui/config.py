@@ -8,14 +8,14 @@ import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
 from eagletui.model.base import Data
 from eagletui.model.errors import ConfigError
 from eagletui.store.places import CONFIG_VARIABLE, config_file
-from eagletui.tui.actions import BadKey, check_keys
+from eagletui.tui.actions import KEYS_ADVICE, BadKey, check_keys
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -165,11 +165,80 @@ def _refuse_unknown(
             )
 
 
+# What a value must be, and an example, by the word msgspec has for it.
+KINDS: Mapping[str, str] = {
+    "bool": "true or false, without quotes",
+    "str": 'a text in quotes, like "f3"',
+    "float": "a number, like 0.5",
+    "object": "a table",
+}
+# What msgspec calls the value that stands there.
+GIVEN: Mapping[str, str] = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+# Settings with a choice of words.
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "marker": get_args(Marker),
+    "window": get_args(WindowName),
+}
+_EXPECTED = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+
+
+def _at_fault(data: Any, kind: Any) -> tuple[tuple[str, ...], Any]:
+    """Where the first value of the wrong kind stands (msgspec hides keys of tables), and it."""
+    if isinstance(data, Mapping):
+        hints = (
+            {field.name: field.type for field in msgspec.structs.fields(kind)}
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+            else dict.fromkeys(data, (get_args(kind) or (str, str))[-1])
+        )
+        for key, value in data.items():
+            if not _fits(value, hints[key]):
+                below, found = _at_fault(value, hints[key])
+                return (key, *below), found
+    return (), data
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _written(path: tuple[str, ...]) -> str:
+    """A path as TOML writes it: `keys."log.search"`."""
+    return ".".join(f'"{part}"' if "." in part else part for part in path)
+
+
+def _given(value: Any) -> str:
+    kind = type(value).__name__
+    return GIVEN.get({"list": "array", "dict": "object"}.get(kind, kind), kind)
+
+
 def _convert(data: Any, kind: type[_T], path: tuple[str, ...], place: _Place) -> _T:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at ")
-        found = re.findall(r"[\w-]+", where.strip("`$")) if where else []
-        at = (*path, *found)
-        raise place.error(at, f"{'.'.join(at) or 'the file'}: {what}.") from error
+        at, value = _at_fault(data, kind)
+        at = (*path, *at)
+        name = _written(at) or "the file"
+        what, advice = str(error).partition(" - at ")[0], ""
+        choices = CHOICES.get(at[-1]) if at else None
+        if choices is not None:
+            shown = f'"{value}"' if isinstance(value, str) else _given(value)
+            near = get_close_matches(str(value), choices, n=1, cutoff=0.4)
+            what = f"it cannot be {shown}"
+            advice = f'Did you mean "{near[0]}"? ' if near else ""
+            advice += f"One of: {', '.join(choices)}."
+        elif expected := _EXPECTED.match(what):
+            wanted, given = expected.groups()
+            what = f"it must be {KINDS.get(wanted, wanted)}, not {GIVEN.get(given, given)}"
+            advice = KEYS_ADVICE if at[:1] == ("keys",) else ""
+        raise place.error(at, f"{name}: {what}.", advice) from error

@@ -11,7 +11,7 @@ from eagletui.model.state import ServerState
 from eagletui.tui import words
 from eagletui.tui.actions import actions_of, key_shown, keys_of
 from eagletui.tui.draw import fit, line, page, wrap
-from eagletui.tui.meanings import MEANINGS
+from eagletui.tui.meanings import MARKS_OF, MEANINGS
 from eagletui.tui.situation import is_valid
 from eagletui.tui.view import View
 from eagletui.tui.widgets.cards import log_words
@@ -50,6 +50,12 @@ def help_page(
         else:
             lines.append(line("  ", *head))
         lines += [line(" " * indent, (part, "$quiet")) for part in wrapped]
+    for name, means in MARKS_OF.get(screen, ()):
+        if name == MARKS_OF[screen][0][0]:
+            lines += [Content(""), line(("Marks", "bold $accent"))]
+        first, *rest = wrap(means, width - 27)
+        lines.append(line("  ", (fit(name, 25), "bold"), (first, "$quiet")))
+        lines += [line(" " * 27, (part, "$quiet")) for part in rest]
     lines += [
         Content(""),
         line(("Keys can be changed in config.toml, by an action's name:", "$quiet")),

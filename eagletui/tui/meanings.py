@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -90,7 +91,8 @@ MEANINGS: tuple[Meaning, ...] = (
         "GPU",
         "%, W, GiB",
         "Utilisation says that something runs, not that it makes progress: 100 % at idle power "
-        "with no tokens is how a deadlock looks.",
+        "with no tokens is how a deadlock looks. A * marks the GPUs that this server uses, where "
+        "the host has others.",
         "nvidia-smi or rocm-smi on the host.",
     ),
     Meaning(
@@ -100,3 +102,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "Kept on your disk. `stalled` means longer than it ever took.",
     ),
 )
+
+# Screen → marks on it and what they say, for its help.
+MARKS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "main": (
+        ("0* (a GPU)", "This server uses it; the host has others that it does not use."),
+        ("┊ and ▲R ●r ▲A ✖L ●b ✖G", "On a chart: restart, ready, alert, connection lost, "
+         "connection back, process gone."),
+        ("━ k", "On the chart of the accept length: the draft steps, where they are known."),
+        ("–", "Not known, or not given by this release."),
+    ),
+}  # fmt: skip

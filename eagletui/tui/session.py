@@ -11,7 +11,6 @@ from eagletui.model import events as ev
 from eagletui.model.history import History
 from eagletui.model.logstore import LogStore
 from eagletui.model.state import ServerState, State, fold
-from eagletui.tui.latest import charted
 from eagletui.tui.verdict import STOPPED
 
 MAX_LOGS = 4
@@ -58,11 +57,7 @@ class Session:
         for event in events:
             before = self.state
             self.state = fold(before, event)
-            server = self.state.servers.get(getattr(event, "server", ""))
-            if isinstance(event, ev.Scraped) and server is not None:
-                self.history.add(charted(event, server))
-            else:
-                self.history.add(event)
+            self.history.add(event)
             if isinstance(event, ev.LogText):
                 self._log(event.server).append(event.data)
                 self._bound_logs()

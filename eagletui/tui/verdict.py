@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from eagletui.model import latest
 from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.eta import about
 from eagletui.model.state import ServerState, State
-from eagletui.tui import latest, words
+from eagletui.tui import words
 
 Level = Literal["ok", "busy", "info", "warning", "error", "fatal"]
 
@@ -15,10 +17,10 @@ SERIOUS = ("fatal", "error")
 # Code of the diagnosis that says who stopped the server.
 STOPPED = "terminated"
 
-# Level → glyph, word, style. The glyph and the word carry the meaning; the colour repeats it.
 # Seconds without a token after which a server with no requests is called idle.
 IDLE_AFTER = 3.0
 
+# Level → glyph, word, style. The glyph and the word carry the meaning; the colour repeats it.
 MARKS: dict[Level, tuple[str, str, str]] = {
     "ok": ("✔", "OK", "bold $success"),
     "busy": ("▶", "LOADING", "bold $primary"),
@@ -128,6 +130,10 @@ def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
     if not server.ready:
         return _loading(server, remaining)
     running = latest.running(server, now)
+    quiet = latest.line_age(server, now) if server.metrics.rates is None else None
+    if quiet is not None:
+        # Without metrics nothing says how many run: a decode line comes only while some do.
+        return Verdict("ok", f"Ready; last step {words.ago(quiet)}, by the log.", word="QUIET")
     if running is not None and running < 1 and not _moved(server, now):
         return Verdict("ok", "Ready and idle: no requests.", word="IDLE")
     if running is None:
@@ -145,10 +151,21 @@ def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
 def _loading(server: ServerState, remaining: float | None) -> Verdict:
     phase = server.phase
     if phase is None:
-        return Verdict("busy", "Starting; the log has not said anything yet.", word="STARTING")
+        return _unread(server)
     step = f" {phase.done}/{phase.total}" if phase.total and phase.done is not None else ""
-    left = f", about {words.seconds(remaining)} to go" if remaining is not None else ""
-    return Verdict("busy", f"{phase.title.capitalize()}{step}{left}.")
+    over = " done" if phase.status == "done" else ""
+    left = f"; about {about(remaining)} left in all" if remaining is not None else ""
+    return Verdict("busy", f"{phase.title.capitalize()}{step}{over}{left}.")
+
+
+def _unread(server: ServerState) -> Verdict:
+    """The process is there; its log has not said how far it is."""
+    place = server.log.place or server.process.log
+    if place.kind in ("none", "terminal"):
+        return Verdict("busy", "Its log cannot be read; waiting for an answer.", word="RUNNING")
+    if not server.log.live:
+        return Verdict("busy", "Reading its log.", word="RUNNING")
+    return Verdict("busy", "Starting; the log has not said anything yet.", word="STARTING")
 
 
 def _blind(server: ServerState) -> list[Verdict]:

@@ -23,6 +23,17 @@ def seconds(value: float | None) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
+def ago(value: float) -> str:
+    """How long ago, without seconds where they say nothing: `12 s ago`, `3 min ago`, `2 h ago`."""
+    if value < 100:
+        return f"{max(0, round(value))} s ago"
+    if value < 100 * 60:
+        return f"{round(value / 60)} min ago"
+    if value < 48 * 3600:
+        return f"{round(value / 3600)} h ago"
+    return f"{round(value / 86400)} d ago"
+
+
 def clock(value: float | None) -> str:
     """A duration in a narrow column: `0:42`, `12:05`, `1:02:05`."""
     if value is None:

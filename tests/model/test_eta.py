@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from eagletui.model.eta import FIRST_GUESS, eta
+from eagletui.model.eta import FIRST_GUESS, about, eta
 from eagletui.model.phases import PhaseExperience, Rung
 from eagletui.model.server import ServerProcess
 from eagletui.model.state import ServerState
@@ -110,3 +110,19 @@ def test_time_between_two_phases_counts() -> None:
 def test_every_phase_has_a_guess() -> None:
     for name in ("arguments", "distributed init", "kv cache", "prefill graphs", "graphs"):
         assert FIRST_GUESS[name] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "5 s"),
+        (38.0, "40 s"),
+        (89.0, "90 s"),
+        (91.0, "2 min"),
+        (310.0, "5 min"),
+        (4200.0, "1 h 10 min"),
+        (7300.0, "2 h 00 min"),
+    ],
+)
+def test_a_guess_is_told_no_finer_than_it_is_good_for(seconds: float, text: str) -> None:
+    assert about(seconds) == text

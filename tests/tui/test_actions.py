@@ -113,14 +113,25 @@ def test_what_is_valid_follows_the_situation() -> None:
     assert valid("serving", "view.startup")
 
 
-def test_the_keys_line_keeps_help_and_never_overflows() -> None:
+@pytest.mark.parametrize("screen", EVERYWHERE)
+@pytest.mark.parametrize("width", [*range(14, 60, 5), 60, 80, 120, 200])
+def test_the_keys_line_always_says_how_to_learn_and_how_to_leave(screen: str, width: int) -> None:
+    facts = frozenset(need for action in actions_of(screen) for need in action.needs)
+    text = keys_line(screen, {}, facts, width).plain
+    assert len(text) <= width
+    assert text.startswith("? Help")
+    assert text.endswith("q Quit")
+
+
+def test_the_keys_line_shows_the_most_useful_keys_in_what_room_is_left() -> None:
     facts = frozenset({"server", "ready", "charts", "servers"})
-    for width in range(8, 200, 7):
-        text = keys_line("main", {}, facts, width).plain
-        assert len(text) <= width
-        assert text.startswith("? Help")
+    assert keys_line("main", {}, facts, 32).plain == "? Help  l Log  d Details  q Quit"
+    assert keys_line("main", {}, facts, 31).plain == "? Help  l Log  q Quit"
+    assert keys_line("main", {}, facts, 8).plain == "? Help"
     assert "/ Search" in keys_line("log", {}, facts, 80).plain
     assert "f3 Search" in keys_line("log", {"log.search": "f3"}, facts, 80).plain
+    assert keys_line("help", {"app.quit": "f10"}, facts, 14).plain == "? Help"
+    assert keys_line("help", {"app.quit": "f10"}, facts, 16).plain == "? Help  f10 Quit"
 
 
 def test_help_lists_every_action_with_the_changed_key() -> None:

@@ -6,8 +6,11 @@ import math
 import subprocess
 import sys
 from array import array
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from eagletui.model.history import Marker
@@ -251,9 +254,40 @@ def test_ticks_are_round(high: float, unit: str, labels: tuple[str, ...]) -> Non
     assert scale.value_axis(0.0, high, 9, unit, 0.0).labels == labels
 
 
-def test_relative_time_labels() -> None:
-    labels = [text for _, text in scale.time_ticks(END - 300, END, 6, now=END)]
-    assert labels == ["-5m", "-4m", "-3m", "-2m", "-1m", "now"]
+@pytest.mark.parametrize(
+    ("span", "room", "labels"),
+    [
+        (60, 6, "-60s -50s -40s -30s -20s -10s now"),
+        (60, 1, "-60s now"),
+        (137, 10, "-2m -1m now"),
+        (300, 6, "-5m -4m -3m -2m -1m now"),
+        (300, 11, "-5m -4m -3m -2m -1m now"),
+        (734, 1, "-10m now"),
+        (734, 6, "-12m -9m -6m -3m now"),
+        (900, 6, "-15m -12m -9m -6m -3m now"),
+        (3600, 6, "-60m -50m -40m -30m -20m -10m now"),
+        (20_000, 6, "-5h -4h -3h -2h -1h now"),
+        (3 * 86_400, 6, "-3d -2d -1d now"),
+    ],
+)
+def test_relative_time_labels(span: float, room: int, labels: str) -> None:
+    ticks = scale.time_ticks(END - span, END, room, now=END)
+    assert " ".join(text for _, text in ticks) == labels
+
+
+@given(st.floats(0.2, 1e8), st.integers(1, 20))
+def test_one_axis_tells_time_in_one_unit_and_even_steps(span: float, room: int) -> None:
+    ticks = scale.time_ticks(END - span, END, room, now=END)
+    *before, present = [text for _, text in ticks]
+    assert present == "now"
+    assert before
+    (unit,) = {text[-1] for text in before}
+    size = {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+    for moment, text in ticks[:-1]:
+        assert float(text[:-1]) * size == pytest.approx(moment - END, rel=1e-5, abs=1e-5)
+    gaps = [b - a for (a, _), (b, _) in pairwise(ticks)]
+    assert max(gaps) - min(gaps) < 1e-5
+    assert ticks[0][0] >= END - span * 1.001
 
 
 def test_no_points_outside_reach_plotext() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from eagletui.model.errors import ConfigError
 from eagletui.store.places import config_file
+from eagletui.tui.actions import ACTIONS, check_keys, is_key
 from eagletui.tui.config import HostSettings, Settings, load_settings, parse_settings
 
 WHOLE = """
@@ -72,13 +73,54 @@ def test_a_whole_file() -> None:
             'move "log.level" as well',
         ),
         ("interval = 0.1\n", "c.toml, line 1: `interval` must be between 0.2 and 30 seconds.", ""),
-        ('bell = "yes"\n', "c.toml, line 1: bell: Expected `bool`, got `str`.", ""),
         (
-            '[hosts.gpu1]\naccent = "red"\nread_only = 3\n',
-            "c.toml, line 3: hosts.gpu1.read_only: Expected `bool`, got `int`.",
+            'bell = "yes"\n',
+            "c.toml, line 1: bell: it must be true or false, without quotes, not a text.",
             "",
         ),
-        ('marker = "dots"\n', "c.toml, line 1: marker: Invalid enum value 'dots'.", ""),
+        (
+            'theme = "nord"\n\n[keys]\n"app.quit" = "x"\n"log.search" = 3\n',
+            'c.toml, line 5: keys."log.search": it must be a text in quotes, like "f3", not a whole'
+            " number.",
+            "ctrl+s",
+        ),
+        (
+            '[keys]\n"log.search" = ["f3"]\n',
+            'c.toml, line 2: keys."log.search": it must be a text in quotes, like "f3",'
+            " not a list.",
+            "several with commas between",
+        ),
+        (
+            "bell = true\nkeys = 3\n",
+            "c.toml, line 2: keys: it must be a table, not a whole number.",
+            "",
+        ),
+        (
+            '[hosts.a]\naccent = "red"\n[hosts."10.0.0.7"]\naccent = 3\n',
+            'c.toml, line 4: hosts."10.0.0.7".accent: it must be a text in quotes, like "f3", not a'
+            " whole number.",
+            "",
+        ),
+        ('[keys]\n"app.quit" = "ctrl+"\n', 'c.toml, line 2: "ctrl+" is not a key.', '"ctrl+s"'),
+        ('[keys]\n"app.quit" = "strg+q"\n', 'c.toml, line 2: "strg+q" is not a key.', '"space"'),
+        ('[keys]\n"app.quit" = "q, x y"\n', 'c.toml, line 2: "x y" is not a key.', '"space"'),
+        (
+            '[hosts.gpu1]\naccent = "red"\nread_only = 3\n',
+            "c.toml, line 3: hosts.gpu1.read_only: it must be true or false, without quotes, not a"
+            " whole number.",
+            "",
+        ),
+        (
+            'marker = "dots"\n',
+            'c.toml, line 1: marker: it cannot be "dots".',
+            "One of: braille, hd, ascii.",
+        ),
+        ('window = "15"\n', 'c.toml, line 1: window: it cannot be "15".', 'Did you mean "15m"?'),
+        (
+            "window = 15\n",
+            "c.toml, line 1: window: it cannot be a whole number.",
+            "1m, 5m, 15m, 1h, all",
+        ),
         ("theme = \n", "c.toml is not valid TOML: Invalid value (at line 1, column 9).", ""),
         ('[keys]\n"app.quit" = "q,,x"\n', 'c.toml, line 2: "q,,x" holds an empty key.', ""),
     ],
@@ -108,3 +150,18 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="cannot be read"):
         load_settings()
+
+
+def test_what_a_terminal_can_send_is_a_key() -> None:
+    keys = "s N / ? question_mark f5 ctrl+s + - ctrl+plus shift+tab alt+left space [ at @ ö ß"
+    keys += " pagedown slash full_stop . number_sign less_than_sign < minus _ f12 enter"
+    assert [key for key in keys.split() if not is_key(key)] == []
+    wrong = ("", "ctrl+", "strg+q", "x y", "entr", "f99", "log.search", "ctrl", "+s")
+    assert [key for key in wrong if is_key(key)] == []
+    assert parse_settings("[keys]\n'view.log' = ','\n").keys == {"view.log": ","}
+
+
+def test_every_key_of_ours_is_a_key() -> None:
+    for action in ACTIONS:
+        if action.keys:
+            check_keys({action.id: action.keys})

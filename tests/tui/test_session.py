@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from eagletui.model import events as ev
+from eagletui.model.readings import Rates
 from eagletui.tui.session import MAX_LOGS, Session, gap_text, slices
-from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch, process
+from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch, process, scrape
 
 
 def titles(session: Session, events: list[ev.Event]) -> list[str]:
@@ -104,3 +106,26 @@ def test_all_logs_together_are_bounded_and_the_watched_one_stays() -> None:
         assert sum(store.memory for store in session.logs.values()) <= 2_500_000
     assert KEY in session.logs
     assert "a" not in session.logs
+
+
+def test_the_charts_go_on_with_decode_lines_where_scrapes_lack_a_number() -> None:
+    session = Session()
+    session.take([*connected(), *found()])
+    bare = Rates(seconds=1.0, tok_s=84.0)
+    for second in range(30):
+        at = NOW - 30 + second
+        if second < 10:
+            session.take([scrape(at, second)])
+        else:
+            session.take([replace(scrape(at, second), rates=bare)])
+        line = ev.DecodeSample(
+            at=at + 0.5, server=KEY, running=4, accept_length=2.5, step_ms=31.0, gen_throughput=80.0
+        )
+        session.take([line])
+    series = session.history.server(KEY)
+    for name, told in (("step_ms", 31.0), ("accept_length", 2.5)):
+        assert series.get(name).window(NOW - 31, NOW - 20.9).values[:10].count(told) == 0
+        after = series.get(name).window(NOW - 15, NOW)
+        assert set(after.values) == {told}, name
+        assert len(after.values) == 15
+    assert set(series.get("tok_s").window(NOW - 15, NOW).values) == {84.0}

@@ -8,7 +8,7 @@ from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.state import State, fold, fold_all
 from eagletui.tui.verdict import MARKS, verdicts
-from tests.tui.scenes import KEY, NOW, SCENES
+from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch
 
 
 def said(scene: str, remaining: float | None = None) -> list[tuple[str, str, str]]:
@@ -19,9 +19,16 @@ def said(scene: str, remaining: float | None = None) -> list[tuple[str, str, str
 
 def test_loading_says_how_far_and_how_long() -> None:
     assert said("loading", 469.0) == [
-        ("busy", "LOADING", "Target weights 19/64, about 7 min 49 s to go.")
+        ("busy", "LOADING", "Target weights 19/64; about 8 min left in all.")
     ]
     assert said("loading") == [("busy", "LOADING", "Target weights 19/64.")]
+
+
+def test_between_two_phases_the_time_left_is_not_that_of_the_one_that_is_done() -> None:
+    state = fold_all(State(), [*connected(), *found(), *launch(NOW - 30)])
+    assert verdicts(state, NOW, 310.0)[0].text == (
+        "Distributed init done; about 5 min left in all."
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,6 +66,18 @@ def test_loading_says_how_far_and_how_long() -> None:
 )
 def test_the_first_line(scene: str, first: tuple[str, str, str]) -> None:
     assert said(scene)[0] == first
+
+
+def test_a_server_known_by_its_log_alone_is_not_said_to_serve_when_it_is_quiet() -> None:
+    state = fold_all(State(), SCENES["serving_by_log"]())
+    texts = {}
+    for later in (0, 4, 30, 180, 7200):
+        first = verdicts(state, NOW + later)[0]
+        texts[later] = (first.word, first.text)
+    assert texts[0] == texts[4] == ("SERVING", "Serving 4 requests, accept length 2.08, 83 tok/s.")
+    assert texts[30] == ("QUIET", "Ready; last step 34 s ago, by the log.")
+    assert texts[180] == ("QUIET", "Ready; last step 3 min ago, by the log.")
+    assert texts[7200] == ("QUIET", "Ready; last step 2 h ago, by the log.")
 
 
 def test_a_stall_comes_before_the_progress() -> None:
@@ -130,3 +149,20 @@ def test_an_error_that_stops_tokens_and_serving_are_not_said_together() -> None:
     crashed = fold(state, ev.Diagnosed(at=NOW, server=KEY, diagnosis=crash))
     assert [v.word for v in verdicts(crashed, NOW)] == ["", "SERVING"], "tokens still move"
     assert [v.text for v in verdicts(crashed, NOW + 5)] == ["Crashed."]
+
+
+def test_what_is_not_read_yet_is_not_called_a_start() -> None:
+    events = list(SCENES["several"]())
+    texts = {}
+    for key in ("5151@1200", "6161@1300"):
+        state = fold_all(State(), [*events, ev.ServerSelected(at=NOW, server=key)])
+        first = verdicts(state, NOW)[0]
+        texts[key] = (first.word, first.text)
+    assert texts == {
+        "5151@1200": ("RUNNING", "Reading its log."),
+        "6161@1300": ("RUNNING", "Its log cannot be read; waiting for an answer."),
+    }
+    read = ev.LogText(at=NOW, server="5151@1200", start=0, data=b"x\n", live=True)
+    chosen = ev.ServerSelected(at=NOW, server="5151@1200")
+    state = fold_all(State(), [*events, chosen, read])
+    assert verdicts(state, NOW)[0].text == "Starting; the log has not said anything yet."

@@ -79,3 +79,18 @@ def test_the_least_important_field_goes_first() -> None:
     assert pack(fields, 5).plain == "bbbb"
     assert pack(fields, 3).plain == "bb…"
     assert pack([], 10).plain == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (-1.0, "0 s ago"),
+        (12.4, "12 s ago"),
+        (99.4, "99 s ago"),
+        (180.0, "3 min ago"),
+        (7200.0, "2 h ago"),
+        (3 * 86400.0, "3 d ago"),
+    ],
+)
+def test_how_long_ago(value: float, text: str) -> None:
+    assert words.ago(value) == text

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -36,7 +37,12 @@ class EagleScreen(Screen[None]):
         (100, "-normal"),
         (150, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-short"), (32, "-tall"), (44, "-high")]
+    VERTICAL_BREAKPOINTS = [
+        (0, "-low"),
+        (20, "-short"),
+        (32, "-tall"),
+        (44, "-high"),
+    ]
 
     def compose(self) -> ComposeResult:
         yield HeaderBar(id="header")
@@ -73,13 +79,26 @@ class EagleScreen(Screen[None]):
         return self.eagle.view.facts | self.own_facts
 
     def on_mount(self) -> None:
-        """Draw as soon as there is room."""
+        """Say what is known in the first frame, and more as soon as there is room."""
         accent = self.eagle.accent
         if accent is not None:
             header = self.query_one("#header")
             header.styles.background = accent
             header.styles.color = accent.get_contrast_text()
+        self._fit(self.app.size)
+        self.refresh_view()
         self.call_after_refresh(self.refresh_view)
+
+    def _fit(self, size: Size) -> None:
+        """The classes of this size before the first frame, which Textual gives after it."""
+        for breakpoints, length in (
+            (self.HORIZONTAL_BREAKPOINTS, size.width),
+            (self.VERTICAL_BREAKPOINTS, size.height),
+        ):
+            known = breakpoints or []
+            chosen = max((least for least, _ in known if least <= length), default=0)
+            for least, name in known:
+                self.set_class(least == chosen, name)
 
     def on_screen_resume(self) -> None:
         """What changed while another screen was on top."""

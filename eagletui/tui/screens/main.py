@@ -33,6 +33,7 @@ from eagletui.tui.widgets.log_holder import LogHolder
 from eagletui.tui.widgets.log_view import LogView
 from eagletui.tui.widgets.numbers import Numbers
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
+from eagletui.tui.widgets.verdicts import Verdicts
 
 # Digit → id of the panel it focuses.
 PANELS = {
@@ -44,6 +45,8 @@ PANELS = {
     6: "tail",
 }
 CHARTS = (1, 2, 3)
+# Rows of screen below which the log has one line.
+TIGHT = 24
 
 
 def border_title(number: int, spec: ChartSpec, server: ServerState, width: int) -> str:
@@ -97,6 +100,9 @@ class MainScreen(EagleScreen):
             return
         self.set_class(self._shows_ladder(view, server), "-loading")
         super().show(view)
+        # The log's end makes room for what must be said and for six rows of plot.
+        self.set_class(self.query_one(Verdicts).lines > 1, "-warned")
+        self.set_class(self.app.size.height < TIGHT, "-tight")
         self.query_one("#tail", LogHolder).show(view)
         self._show_charts(view, server)
 

@@ -81,7 +81,8 @@ MARKS: dict[str, tuple[str, str, str]] = {
     "gone": ("✖", "x", "G"),
 }
 
-HEADLINE_HEIGHT = 8
+# Lower than this, a line for the values would leave less than six rows of plot.
+HEADLINE_HEIGHT = 9
 SMALLEST = (12, 4)
 
 

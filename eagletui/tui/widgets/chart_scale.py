@@ -116,11 +116,30 @@ def _tick(value: float, suffix: str) -> str:
 
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-TIME_STEPS = (
-    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
-    *(_MINUTE * n for n in (1, 2, 5, 10, 15, 30)),
-    *(_HOUR * n for n in (1, 2, 3, 6, 12)),
-    *(_DAY * n for n in (1, 2, 5, 10, 30, 100, 365, 1000)),
+
+
+class TimeUnit(NamedTuple):
+    """How the moments of one axis are told before now.
+
+    Attributes:
+        name: behind every number of the axis.
+        seconds: that one of it is.
+        longest: the longest span that is told in it, seconds.
+        steps: how many of it may lie between two ticks.
+    """
+
+    name: str
+    seconds: int
+    longest: float
+    steps: tuple[float, ...]
+
+
+# One axis has one unit: 1m is told in seconds, 5m, 15m and 1h in minutes.
+TIME_UNITS = (
+    TimeUnit("s", 1, 2 * _MINUTE, (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60)),
+    TimeUnit("m", _MINUTE, 2 * _HOUR, (1, 2, 3, 5, 10, 15, 20, 30, 60)),
+    TimeUnit("h", _HOUR, 2 * _DAY, (1, 2, 3, 6, 12, 24)),
+    TimeUnit("d", _DAY, math.inf, (1, 2, 5, 10, 30, 100, 365, 1000)),
 )
 
 
@@ -137,10 +156,17 @@ def time_ticks(
 ) -> list[tuple[float, str]]:
     """Moments to name below the chart, at most `room`: relative to `now`, or by the clock."""
     span = end - begin
-    step = next((s for s in TIME_STEPS if span / s <= max(1, room)), span or 1.0)
+    unit = next(unit for unit in TIME_UNITS if span <= unit.longest * 1.0001)
+    units = span / unit.seconds
+    within = [each for each in unit.steps if each <= units * 1.0001] or [unit.steps[0]]
+    fitting = [each for each in within if units / each <= max(1, room) * 1.0001] or within[-1:]
+    # With a step that divides the span, the left edge has its label as well.
+    whole = (each for each in fitting[:2] if abs(units / each - round(units / each)) < 1e-4)
+    each = next(whole, fitting[0])
+    step = each * unit.seconds
     if now is not None:
         count = int(min(span / step + 1e-9, 1000))
-        return [(now - n * step, f"-{age(n * step)}" if n else "now") for n in range(count, -1, -1)]
+        return [(now - n * step, _before(n * each, unit)) for n in range(count, -1, -1)]
     # Clock ticks fall on round local times.
     offset = local_offset(end)
     first = math.ceil((begin + offset) / step)
@@ -151,18 +177,9 @@ def time_ticks(
     ]
 
 
-def age(seconds: float) -> str:
-    """A span of time in its largest whole unit: `30s`, `5m`, `1h30m`, `2d`."""
-    if seconds < 1:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    for size, name, smaller, small in ((_DAY, "d", _HOUR, "h"), (_HOUR, "h", _MINUTE, "m")):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size}{name}" + (f"{rest}{small}" if rest else "")
-    if whole >= _MINUTE:
-        return f"{whole // _MINUTE}m" + (f"{whole % _MINUTE}s" if whole % _MINUTE else "")
-    return f"{whole}s"
+def _before(count: float, unit: TimeUnit) -> str:
+    """How long before now: `-30s`, `-5m`, `-2h`; the present is `now`."""
+    return f"-{count:.6g}{unit.name}" if count else "now"
 
 
 def local_offset(moment: float) -> float:

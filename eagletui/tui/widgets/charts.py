@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from eagletui.model import latest
 from eagletui.model.history import Marker, ServerHistory
 from eagletui.model.readings import StepSource
 from eagletui.model.series import Window
 from eagletui.model.state import ServerState
-from eagletui.tui import latest
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Line
 

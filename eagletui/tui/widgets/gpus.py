@@ -11,16 +11,20 @@ from eagletui.tui.draw import NOTHING, bar, fit, line, page
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
 
+MARK = "*"
+MARK_MEANS = f"{MARK} used by this server"
+
 
 class Gpus(Panel):
-    """One line a GPU; the selected server's own are marked."""
+    """One line a GPU; the selected server's own are marked, where others are beside them."""
 
     def draw(self, view: View, size: Size) -> Content:
         state = view.state
+        self.border_subtitle = whose(view)
         width, height = max(16, size.width), max(1, size.height)
         if not state.gpus:
             return line((state.gpus_detail or "no GPU reading yet", "$quiet"))
-        mine = set(view.server.process.gpus) if view.server else set()
+        mine = marked(view)
         gpus = sorted(state.gpus, key=lambda gpu: (gpu.index not in mine, gpu.index))
         if height == 1 or (len(gpus) > 1 and height < min(3, len(gpus))):
             return gpus_summary(gpus, width)
@@ -31,12 +35,30 @@ class Gpus(Panel):
         shown = gpus if len(gpus) <= room else gpus[: room - 1]
         lines += [gpu_line(gpu, width, gpu.index in mine, view.ascii_only) for gpu in shown]
         if len(shown) < len(gpus):
-            lines.append(line((f"+ {len(gpus) - len(shown)} more: 5", "$quiet")))
+            told = f"   {MARK_MEANS}" if mine else ""
+            text = f"+ {len(gpus) - len(shown)} more: 5{told}"
+            lines.append(line((fit(text, width).rstrip(), "$quiet")))
         roomy = height - len(lines)
         names = {gpu.name for gpu in gpus if gpu.name}
         if roomy >= 2 and names:
             lines += [Content(""), line((fit(", ".join(sorted(names)), width).rstrip(), "$quiet"))]
         return page(lines)
+
+
+def marked(view: View) -> set[int]:
+    """The GPUs of this server, where some are not: a mark on every line would say nothing."""
+    mine = set(view.server.process.gpus) if view.server else set()
+    return mine if any(gpu.index not in mine for gpu in view.state.gpus) else set()
+
+
+def whose(view: View) -> str | None:
+    """What the border says of the marks."""
+    if marked(view):
+        return MARK_MEANS
+    server, count = view.server, len(view.state.gpus)
+    if server is None or not count or not server.process.gpus:
+        return None
+    return "used by this server" if count == 1 else f"all {count} used by this server"
 
 
 def _columns(width: int) -> tuple[int, bool, bool]:
@@ -72,7 +94,7 @@ def gpu_line(gpu: Gpu, width: int, mine: bool, ascii_only: bool) -> Content:
     memory = f"{_gib(gpu.memory_used)}/{_gib(gpu.memory_total)}"
     util = NOTHING if gpu.utilization is None else f"{gpu.utilization:.0f} %"
     return line(
-        (fit(f"{gpu.index}{'*' if mine else ''}", 3), "bold" if mine else ""),
+        (fit(f"{gpu.index}{MARK if mine else ''}", 3), "bold" if mine else ""),
         (
             bar(
                 None if gpu.utilization is None else gpu.utilization / 100,

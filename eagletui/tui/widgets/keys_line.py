@@ -9,10 +9,12 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.style import Style
 
-from eagletui.tui.actions import Action, actions_of, key_shown, keys_of, name_of
+from eagletui.tui.actions import ALWAYS, Action, actions_of, key_shown, keys_of, name_of
 from eagletui.tui.situation import is_valid
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
+
+GAP = "  "
 
 
 class KeysLine(Panel):
@@ -33,24 +35,23 @@ class KeysLine(Panel):
 def keys_line(
     screen: str, changed: Mapping[str, str], facts: frozenset[str], width: int
 ) -> Content:
-    """As many valid actions as fit, the most useful first; help is always there."""
+    """As many valid actions as fit: help and the way out always, then the most useful ones."""
     offered = [
         action
         for action in actions_of(screen)
         if action.footer is not None and is_valid(action, facts) and keys_of(action, changed)
     ]
-    offered.sort(key=lambda action: action.footer or 0)
-    pieces: list[Content] = []
+    shown: list[tuple[int, Content]] = []
     used = 0
-    for action in offered:
+    for action in sorted(offered, key=lambda action: (action.id not in ALWAYS, action.footer)):
         key = key_shown(keys_of(action, changed)[0])
         name = name_of(action, facts)
-        length = cell_len(key) + 1 + cell_len(name)
-        if used + length + (2 if pieces else 0) > width:
-            continue
-        used += length + (2 if pieces else 0)
-        pieces.append(_piece(action, key, name))
-    return Content("  ").join(pieces)
+        length = cell_len(key) + 1 + cell_len(name) + (len(GAP) if shown else 0)
+        if used + length <= width:
+            used += length
+            shown.append((action.footer or 0, _piece(action, key, name)))
+    shown.sort(key=lambda ranked: ranked[0])
+    return Content(GAP).join(piece for _, piece in shown)
 
 
 def _piece(action: Action, key: str, name: str) -> Content:

@@ -7,13 +7,14 @@ from typing import NamedTuple
 from textual.content import Content
 from textual.geometry import Size
 
-from eagletui.model.eta import Eta, eta
+from eagletui.model.eta import Eta, about, eta
 from eagletui.model.phases import PhaseExperience, Rung
 from eagletui.model.state import ServerState
 from eagletui.tui import words
 from eagletui.tui.draw import bar, fit, line, page
 from eagletui.tui.situation import came_up
 from eagletui.tui.view import View
+from eagletui.tui.widgets.cards import card
 from eagletui.tui.widgets.panel import Panel
 
 # Status → glyph, word, style.
@@ -54,7 +55,10 @@ class Ladder(Panel):
 def ladder_lines(server: ServerState, view: View, width: int, height: int) -> list[Content]:
     """The ladder in this much room: a summary line, then the rungs, details where they fit."""
     if not server.ladder:
-        return [line(("The log has not named a phase yet.", "$quiet"))]
+        # What the list of servers knew stands here until the log says more.
+        live = server.log.live
+        said = "The log has not named a phase yet." if live else "Its log is being read."
+        return [card(server, view, width), line((said, "$quiet"))]
     estimate = eta(server, view.now)
     rows = [rung_view(rung, server, view, estimate) for rung in server.ladder]
     shown = [summary(server, view, estimate, width)]
@@ -134,7 +138,7 @@ def summary(server: ServerState, view: View, estimate: Eta, width: int) -> Conte
             f"  {done} of {len(server.ladder)} phases done",
         )
     left = (
-        f"about {words.seconds(estimate.remaining)} to go" if estimate.remaining is not None else ""
+        f"about {about(estimate.remaining)} left in all" if estimate.remaining is not None else ""
     )
     source = "from earlier launches" if estimate.learned else "a first guess"
     if width < 70:
@@ -192,7 +196,10 @@ def _left(row: RungView, width: int) -> str:
     if row.status == "failed":
         return "failed"
     if row.status == "running":
-        return f"~{words.clock(row.left)} left" if row.left is not None else "running"
+        if row.left is None:
+            return "running"
+        # Beside its own row: the time of this phase alone.
+        return f"~{about(row.left)}" + (" left" if width >= 70 else "")
     if row.status == "pending" and row.usual is not None:
         return f"usually {words.clock(row.usual)}" if width >= 70 else f"~{words.clock(row.usual)}"
     if row.status == "done":

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from textual.content import Content
 from textual.geometry import Size
 
-from eagletui.model.speculative import accept_rate
+from eagletui.model import latest
 from eagletui.model.state import ServerState
-from eagletui.tui import latest, words
+from eagletui.tui import words
 from eagletui.tui.draw import NOTHING, Field, bar, fit, line, pack, page
 from eagletui.tui.view import View
 from eagletui.tui.widgets.panel import Panel
@@ -57,42 +57,37 @@ def is_stale(view: View, server: ServerState) -> bool:
     at = server.metrics.at
     if not server.alive:
         return True
-    return at is not None and view.now - at > max(STALE_AFTER, 3 * view.interval)
+    if at is None:
+        return latest.line_age(server, view.now) is not None
+    return view.now - at > max(STALE_AFTER, 3 * view.interval)
 
 
 def _old(view: View, server: ServerState, *, short: bool = False) -> str:
     """How old the numbers are, and why."""
-    decoded = server.decode.at if server.decode is not None else None
-    at = server.metrics.at if server.metrics.at is not None else decoded
-    age = f", last {words.seconds(view.now - at)} ago" if at is not None else ""
+    at, what = server.metrics.at, "scrape"
+    if at is None and server.decode is not None:
+        at, what = server.decode.at, "decode line"
+    if at is None:
+        return "‖ old" if server.alive else "‖ old: server gone"
+    ago = words.ago(view.now - at)
     if not server.alive:
-        return f"‖ old: server gone{age}"
-    if short and at is not None:
-        return f"‖ old: {words.seconds(view.now - at)}"
-    return f"‖ old: last scrape {words.seconds(view.now - at)} ago" if at is not None else "‖ old"
+        return f"‖ old: server gone, last {ago}"
+    return f"‖ old: {ago}" if short else f"‖ old: last {what} {ago}"
 
 
 def number_rows(server: ServerState, now: float) -> list[Row]:
     """What is known now: each number from the scrape, else from a fresh decode line."""
     reading, rates = server.metrics.reading, server.metrics.rates
-    decode = latest.decode_line(server, now)
-    queued, usage = (reading.queued, reading.token_usage) if reading else (None, None)
-    if decode is not None:
-        queued = _float(decode.queued) if queued is None else queued
-        usage = decode.token_usage if usage is None else usage
-    idle = rates is not None and rates.stale
+    usage = latest.token_usage(server, now)
     # A gauge of an idle server is a leftover, not a value of now.
     accept, accept_source = latest.accept_length(server, now)
     step, step_source = latest.step_ms(server, now)
     speed, speed_source = latest.tok_s(server, now)
     by_line = rates is not None and accept_source == "decode log"
     speculative = server.speculative
-    fraction = rates.accept_rate if rates and not idle else None
-    if fraction is None and accept is not None:
-        fraction = accept_rate(accept, speculative.num_steps)
     rows = [
         Row(0, "running", words.number(latest.running(server, now)), "requests"),
-        Row(0, "queued", words.number(queued), "requests"),
+        Row(0, "queued", words.number(latest.queued(server, now)), "requests"),
         Row(1, "KV usage", words.percent(usage), fraction=usage),
         Row(3, "cache hit", words.percent(reading.cache_hit_rate if reading else None)),
     ]
@@ -100,7 +95,12 @@ def number_rows(server: ServerState, now: float) -> list[Row]:
         top = f"of {speculative.num_steps + 1} at most" if speculative.num_steps else ""
         rows += [
             Row(2, "accept length", words.number(accept, 2), _accept_note(server, top, by_line)),
-            Row(5, "accept rate", words.percent(fraction), "of drafted tokens"),
+            Row(
+                5,
+                "accept rate",
+                words.percent(latest.accept_rate(server, now)),
+                "of drafted tokens",
+            ),
         ]
     told = rates is not None and speed_source == "decode log"
     rows.append(Row(1, "tok/s", words.rate(speed), "decode log" if told else "all requests"))
@@ -123,10 +123,6 @@ def number_rows(server: ServerState, now: float) -> list[Row]:
     if reading is not None and reading.retracted:
         rows.append(Row(2, "retracted", words.number(reading.retracted), "requests"))
     return rows
-
-
-def _float(value: int | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def _p99(value: float | None) -> str:

@@ -44,7 +44,8 @@ class Panel(Widget):
     def show(self, view: View) -> None:
         """Draw again; the terminal is touched only where the text changed."""
         self._view = view
-        self._redraw()
+        if self.content_size:
+            self._redraw()
 
     def _redraw(self) -> None:
         if self._view is None:
@@ -71,5 +72,8 @@ class Panel(Widget):
             self._redraw()
 
     def render(self) -> Content:
-        """The text drawn last."""
+        """The text drawn last, in the room there is now: the first frame says what is known."""
+        if self._view is not None and self._drawn_for != self.content_size:
+            self._drawn_for = self.content_size
+            self._drawn = self.draw(self._view, self._drawn_for)
         return self._drawn
