@@ -17,7 +17,7 @@ from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.messages import EventsArrived
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.main import PANELS, MainScreen
-from tests.tui.driving import Clock, QuietFeed, inject, make_app, settle
+from tests.tui.driving import Clock, Hurry, QuietFeed, inject, make_app, settle
 from tests.tui.scenes import KEY, NOW, SCENES, connected, found, gpus, process, scrape
 from tests.tui.text_snapshot import screen_text
 
