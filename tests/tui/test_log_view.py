@@ -194,9 +194,9 @@ async def test_search_goes_forth_back_and_around() -> None:
         await until(pilot, lambda: len(app.found) == 1)
         for _ in range(10):
             await pilot.press("n")
-        await until(pilot, lambda: app.view._hunt is None)
+        await until(pilot, lambda: not app.view._finder.busy)
         await pilot.press("N")
-        await until(pilot, lambda: app.view._hunt is None)
+        await until(pilot, lambda: not app.view._finder.busy)
         lines = [line for _, line, _ in app.found]
         assert lines == [*range(4077, 5000, 100), 4077, 4977]
         assert [wrapped for _, _, wrapped in app.found].index(True) == 10
