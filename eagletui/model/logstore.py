@@ -13,6 +13,8 @@ BLOCK_BYTES = 256 << 10
 LONGEST_LINE = 64 << 10
 RAW_BLOCKS = 4
 """Newest closed blocks that stay uncompressed."""
+FLOOD_BLOCKS = 32
+"""Most of them while lines pour in: whoever looks at these need not uncompress them again."""
 UNPACKED_BLOCKS = 12
 """Blocks whose lines are kept split for reading."""
 BLOCK_OVERHEAD = 400
@@ -91,6 +93,7 @@ class LogStore:
 
     def __init__(self, limit_bytes: int = 64 << 20) -> None:
         self.limit_bytes = limit_bytes
+        self._most_raw = max(RAW_BLOCKS, min(FLOOD_BLOCKS, limit_bytes // 8 // BLOCK_BYTES))
         self.first = 0
         self.sealed = 0
         self.settled = 0
@@ -137,7 +140,8 @@ class LogStore:
             data = self._skip_rest(data)
         if data:
             self._take(self._partial + data if self._partial else data)
-        self.compact()
+        if len(self._blocks) - self._packed_to > self._most_raw:
+            self.compact()
 
     def gap(self, text: str) -> None:
         """A line of our own: what follows is not adjacent to what came before."""

@@ -32,6 +32,8 @@ FLOODED_EVERY = 0.1
 """Nobody reads line by line what passes at ten pages a refresh."""
 FLOOD_PAGES = 10
 SOON = 0.001
+WHEEL = 3
+"""Rows of a wrapped line that a step of the mouse wheel goes."""
 
 
 class LogView(ScrollView, can_focus=True):
@@ -183,7 +185,7 @@ class LogView(ScrollView, can_focus=True):
         if not top <= row < top + max(1, height):
             self._place(row - height // 3)
             self._anchor_here()
-        self.refresh()
+        self._repaint()
 
     @property
     def current_line(self) -> str:
@@ -222,6 +224,26 @@ class LogView(ScrollView, can_focus=True):
         """Show long lines whole, or cut at the edge."""
         self.wrap = not self.wrap
 
+    def action_scroll_down(self) -> None:
+        """One row down, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(1):
+            super().action_scroll_down()
+
+    def action_scroll_up(self) -> None:
+        """One row up, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(-1):
+            super().action_scroll_up()
+
+    def action_page_down(self) -> None:
+        """A page down, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(max(1, self._page - 1)):
+            super().action_page_down()
+
+    def action_page_up(self) -> None:
+        """A page up, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(1 - max(2, self._page)):
+            super().action_page_up()
+
     def action_first_line(self) -> None:
         """Go to the oldest line that is kept."""
         self.go_to(self.store.first)
@@ -240,9 +262,16 @@ class LogView(ScrollView, can_focus=True):
             self.follow = False
         super().scroll_to(x, y, animate=False)
 
-    def on_mouse_scroll_up(self) -> None:
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp | None = None) -> None:
         """Whoever scrolls up wants to read."""
         self.follow = False
+        if event is not None and self._scroll_within(-WHEEL):
+            event.prevent_default().stop()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Down inside a tall wrapped line first."""
+        if self._scroll_within(WHEEL):
+            event.prevent_default().stop()
 
     def on_click(self, event: events.Click) -> None:
         """A click on the count of pending lines goes to them."""
@@ -278,18 +307,19 @@ class LogView(ScrollView, can_focus=True):
     def watch_wrap(self) -> None:
         """Rows are lines in both ways of showing, so the place stays."""
         self._place_x(0)
+        self._within = 0
         if self.current is not None:
             self._anchor = self.current
         self._sync()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scrolling by the person moves the anchor; while following there is none."""
-        self._draw_scrollbar()
-        if round(old_value) == round(new_value):
+        if self._placing:
             return
-        self.refresh(self.size.region)
-        if not self._placing:
+        self._draw_scrollbar()
+        if round(old_value) != round(new_value):
             self._within = 0
+            self._repaint()
             if not self.follow:
                 self._anchor_here()
 
@@ -339,15 +369,15 @@ class LogView(ScrollView, can_focus=True):
         width = 0 if self.wrap else self._widest
         self._set_extent(Size(width, height))
         self._place(rows if self.follow else self.index.row_of(self._anchor))
+        if self.wrap and self.follow and rows:
+            self._within = max(0, self._height_of(rows - 1) - self._page)
         if not self.follow:
             self._set_pending(max(0, rows - self.index.row_of(self._seen)))
-        self.refresh()
+        self._repaint()
 
     def _set_extent(self, extent: Size) -> None:
         """Take another virtual size without a layout: our own place on the screen stays."""
-        if self.virtual_size != extent:
-            self.set_reactive(ScrollView.virtual_size, extent)
-            self._draw_scrollbar()
+        self.set_reactive(ScrollView.virtual_size, extent)
 
     def _draw_scrollbar(self) -> None:
         """Draw the scroll bar anew only where it looks different: it costs like ten rows."""
@@ -390,6 +420,12 @@ class LogView(ScrollView, can_focus=True):
         self._placing = True
         super().scroll_to(y=max(0, row), animate=False, force=True)
         self._placing = False
+        self._draw_scrollbar()
+        self._repaint()
+
+    def _repaint(self) -> None:
+        """Draw the rows anew, and not the scroll bar."""
+        self.refresh(self.scrollable_content_region.size.region)
 
     def _place_x(self, column: int) -> None:
         super().scroll_to(x=column, animate=False, force=True)
@@ -402,11 +438,38 @@ class LogView(ScrollView, can_focus=True):
     def _line(self, row: int) -> int:
         return self.index.line_at(row) if row < self.index.rows else self.store.sealed
 
+    def _scroll_within(self, rows: int) -> bool:
+        """Move inside the line at the top where that is taller than the view; whether it did."""
+        top = round(self.scroll_y)
+        if not self.wrap or top >= self._rows:
+            return False
+        if rows < 0 and not self._within and top:
+            # Upwards one comes to the end of the line before first.
+            height = self._height_of(top - 1)
+            if height <= self._page:
+                return False
+            self.follow = False
+            self._place(top - 1)
+            self._anchor_here()
+            self._within = max(0, height + rows)
+            return True
+        height = self._height_of(top)
+        tall = height > self._page
+        last = height - (self._page if top == self._rows - 1 else 1) if tall else 0
+        within = min(max(0, self._within + rows), last)
+        if within == self._within:
+            return False
+        if rows < 0:
+            self.follow = False
+        self._within = within
+        self._repaint()
+        return True
+
     def _set_pending(self, count: int) -> None:
         if count != self.pending:
             self.pending = count
             self.post_message(self.Pending(self, count))
-            self.refresh()
+            self._repaint()
 
     # --- finding ---------------------------------------------------------------------------------
 
@@ -436,7 +499,7 @@ class LogView(ScrollView, can_focus=True):
             self.post_message(self.Found(self, found.what, found.line, found.wrapped))
         elif self._finder.busy:
             self.set_timer(SOON, self._find_on)
-        self.refresh()
+        self._repaint()
 
     # --- drawing ---------------------------------------------------------------------------------
 
@@ -448,11 +511,13 @@ class LogView(ScrollView, can_focus=True):
             return super().render_lines(crop)
         begin, end = crop.column_span
         whole = (begin, end) == (0, self.scrollable_content_region.width)
-        strips: list[Strip] = []
-        for y in crop.line_range:
-            strip = self.render_line(y)
-            strips.append(strip if whole else strip.crop_extend(begin, end, self._styles.style("")))
-        return strips
+        rows = self._layout()[crop.y : crop.bottom]
+        if len(rows) < crop.height:
+            blank = self._made.text("", "", self.scrollable_content_region.width)
+            rows += [blank] * (crop.height - len(rows))
+        if whole:
+            return rows
+        return [row.crop_extend(begin, end, self._styles.style("")) for row in rows]
 
     def render_line(self, y: int) -> Strip:
         """One row of the view."""
@@ -505,4 +570,4 @@ class LogView(ScrollView, can_focus=True):
         self._made.forget()
         self._laid_out = None
         self._generation += 1
-        self.refresh()
+        self._repaint()
