@@ -125,9 +125,12 @@ class LogIndex:
         return row < self._rows and self.line_at(row) == line
 
     def shows_growing(self) -> bool:
-        """Whether the line that still grows passes the filter as it is now."""
+        """Whether the line that still grows passes the filter as it is now.
+
+        It has no row before every line above it was looked at.
+        """
         store = self.store
-        if store.end == store.sealed:
+        if store.end == store.sealed or self._high < store.settled:
             return False
         line = store.line(store.sealed)
         shown = self._matcher.shown([line], before=self.levels.before(store.sealed))
