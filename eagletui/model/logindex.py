@@ -7,13 +7,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
 from eagletui.model.logfilter import LogFilter, Matcher
-from eagletui.model.loglevels import Level, begins_record, level_of
+from eagletui.model.logrecords import Levels
 from eagletui.model.logstore import LogStore
 
 CHUNK_LINES = 16 << 10
 """Most lines of a chunk; one stretch that is shown as a whole may have more."""
 PIECE_LINES = 1024
-LOOK_BACK = 60
 
 
 class _Chunk:
@@ -57,6 +56,7 @@ class LogIndex:
 
     def __init__(self, store: LogStore, wanted: LogFilter | None = None) -> None:
         self.store = store
+        self.levels = Levels(store)
         self.version = 0
         self.set_filter(wanted or LogFilter())
 
@@ -125,12 +125,15 @@ class LogIndex:
         return row < self._rows and self.line_at(row) == line
 
     def shows_growing(self) -> bool:
-        """Whether the line that still grows passes the filter as it is now."""
+        """Whether the line that still grows passes the filter as it is now.
+
+        It has no row before every line above it was looked at.
+        """
         store = self.store
-        if store.end == store.sealed:
+        if store.end == store.sealed or self._high < store.settled:
             return False
         line = store.line(store.sealed)
-        shown = self._matcher.shown([line], before=self._level_before(store.sealed))
+        shown = self._matcher.shown([line], before=self.levels.before(store.sealed))
         return shown is None or bool(shown)
 
     def knows(self, line: int) -> bool:
@@ -145,7 +148,7 @@ class LogIndex:
         shown = self._matcher.shown(
             piece.lines[:1],
             after=piece.lines[1] if len(piece.lines) > 1 else self._after(line + 1),
-            before=self._level_before(line),
+            before=self.levels.before(line),
         )
         return shown is None or 0 in shown
 
@@ -185,20 +188,11 @@ class LogIndex:
     def _shown(self, first: int, lines: Sequence[bytes]) -> Sequence[int] | None:
         past = first + len(lines)
         after = self._after(past) if lines[-1].endswith(b"\r") else None
-        before = self._level_before(first) if self.filter.level != "debug" else None
+        before = self.levels.before(first) if self.filter.level != "debug" else None
         return self._matcher.shown(lines, after=after, before=before)
 
     def _after(self, number: int) -> bytes | None:
         return self.store.line(number) if number < self.store.end else None
-
-    def _level_before(self, number: int) -> Level | None:
-        """Level of the record that the line `number` may continue."""
-        begin = max(self.store.first, number - LOOK_BACK)
-        for line in reversed(self.store.lines(begin, min(number, self.store.sealed))):
-            level = level_of(line)
-            if level in ("warning", "error") or begins_record(line):
-                return level
-        return None
 
     def _forget_dropped(self) -> None:
         first = self.store.first

@@ -13,6 +13,8 @@ BLOCK_BYTES = 256 << 10
 LONGEST_LINE = 64 << 10
 RAW_BLOCKS = 4
 """Newest closed blocks that stay uncompressed."""
+FLOOD_BLOCKS = 32
+"""Most of them while lines pour in: whoever looks at these need not uncompress them again."""
 UNPACKED_BLOCKS = 12
 """Blocks whose lines are kept split for reading."""
 BLOCK_OVERHEAD = 400
@@ -24,6 +26,9 @@ SEAM_BYTES = 4 << 10
 # `\r\r` where we split it ourselves. No other carriage returns are left in the text.
 OVERWRITTEN = b"\r"
 SPLIT = b"\r\r"
+
+MOST_RETURNS = 2
+"""More carriage returns in a row mean what two do: an end, and an update that says nothing."""
 
 _EMPTY_UPDATE = re.compile(rb"(?<![^\n])\r\n")
 _AFTER_BAR = re.compile(rb"(?:it/s|s/it)\](?=[^\r\n])")
@@ -88,6 +93,7 @@ class LogStore:
 
     def __init__(self, limit_bytes: int = 64 << 20) -> None:
         self.limit_bytes = limit_bytes
+        self._most_raw = max(RAW_BLOCKS, min(FLOOD_BLOCKS, limit_bytes // 8 // BLOCK_BYTES))
         self.first = 0
         self.sealed = 0
         self.settled = 0
@@ -101,6 +107,7 @@ class LogStore:
         self._open_seams = [_Seam(0, 0)]
         self._open_split: list[bytes] | None = None
         self._partial = b""
+        self._returns = b""
         self._cut = 0
         self._gaps: dict[int, str] = {}
         self._physical_before = 0
@@ -127,15 +134,19 @@ class LogStore:
         if not data:
             return
         self.version += 1
+        if self._returns:
+            data, self._returns = self._returns + data, b""
         if len(self._partial) >= LONGEST_LINE:
             data = self._skip_rest(data)
         if data:
             self._take(self._partial + data if self._partial else data)
-        self.compact()
+        if len(self._blocks) - self._packed_to > self._most_raw:
+            self.compact()
 
     def gap(self, text: str) -> None:
         """A line of our own: what follows is not adjacent to what came before."""
         self._finish_partial()
+        self._returns = b""
         self._gaps[self.sealed] = text
         self._store(SPLIT + b"\n")
         self.version += 1
@@ -153,37 +164,37 @@ class LogStore:
         return waiting > 1
 
     def _skip_rest(self, data: bytes) -> bytes:
-        """Leave out the rest of a line that is too long already."""
+        """Leave out the rest of a line that is too long already; its end mark is kept."""
         ends = [at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0]
-        if not ends:
-            self._cut += len(data)
-            return b""
-        end = min(ends)
+        end = min(ends, default=len(data))
         self._cut += end
-        self._finish_partial()
-        if data[end : end + 2] == b"\r\n":
-            end += 1
-        return data[end + 1 :]
+        rest = data[end:]
+        if rest.startswith(b"\r") and not rest.strip(b"\r"):
+            self._returns = rest[:MOST_RETURNS]
+        elif rest:
+            overwritten = rest.startswith(b"\r") and not rest.startswith(b"\r\n")
+            self._finish_partial(OVERWRITTEN if overwritten else b"")
+            return rest[2 if rest.startswith(b"\r\n") else 1 :]
+        return b""
 
     def _take(self, data: bytes) -> None:
+        if data.endswith(b"\r"):
+            # Whether the last one ends a line or begins `\r\n` is for the next bytes to say.
+            ended = data.rstrip(b"\r")
+            self._returns = data[len(ended) :][:MOST_RETURNS]
+            data = ended
         text = _split(data)
         end = text.rfind(b"\n") + 1
-        if data.endswith(b"\r") and text.endswith(b"\r\n"):
-            # Whether this `\r` ends the line or begins `\r\n` is for the next bytes to say.
-            end = text.rfind(b"\n", 0, end - 1) + 1
-            self._partial = text[end:-1]
-        else:
-            self._partial = text[end:]
+        self._partial = text[end:]
         if len(self._partial) > LONGEST_LINE:
             self._cut += len(self._partial) - LONGEST_LINE
             self._partial = self._partial[:LONGEST_LINE]
         if end:
             self._store(_shortened(text[:end]))
 
-    def _finish_partial(self) -> None:
+    def _finish_partial(self, mark: bytes = b"") -> None:
         if self._partial:
-            note = f" … (+{self._cut} bytes)".encode() if self._cut else b""
-            self._store(self._partial.rstrip(b"\r") + note + b"\n")
+            self._store(self._partial + _note(self._cut) + mark + b"\n")
         self._partial, self._cut = b"", 0
 
     def _store(self, text: bytes) -> None:
@@ -249,7 +260,7 @@ class LogStore:
             IndexError: it was dropped, or is not there yet.
         """
         if number == self.sealed and self._partial:
-            return self._partial.rstrip(b"\r")
+            return self._partial
         first, lines = self._lines_around(number)
         return lines[number - first].rstrip(b"\r")
 
@@ -262,7 +273,7 @@ class LogStore:
             found += [line.rstrip(b"\r") for line in piece.lines]
             number += len(piece.lines)
         if begin <= self.sealed < end and self._partial:
-            found.append(self._partial.rstrip(b"\r"))
+            found.append(self._partial)
         return found
 
     def piece(self, number: int, limit: int) -> Piece:
@@ -370,17 +381,23 @@ def _split(data: bytes) -> bytes:
     return data
 
 
+def _note(cut: int) -> bytes:
+    return f" … (+{cut} bytes)".encode() if cut else b""
+
+
 def _shortened(text: bytes) -> bytes:
-    """The text with every line longer than allowed cut."""
+    """The text with every line longer than allowed cut, each with its end mark."""
     position, parts, kept = 0, [], 0
     while len(text) - position > LONGEST_LINE:
         newline = text.rfind(b"\n", position, position + LONGEST_LINE + 1)
         if newline >= 0:
             position = newline + 1
             continue
-        end = text.find(b"\n", position + LONGEST_LINE)
-        parts.append(text[kept : position + LONGEST_LINE])
-        parts.append(f" … (+{end - position - LONGEST_LINE} bytes)".encode())
-        kept = end
-        position = end + 1
+        newline = text.find(b"\n", position + LONGEST_LINE)
+        end = newline - (2 if text[newline - 2 : newline] == SPLIT else text[newline - 1] == 13)
+        if end > position + LONGEST_LINE:
+            parts.append(text[kept : position + LONGEST_LINE])
+            parts.append(_note(end - position - LONGEST_LINE))
+            kept = end
+        position = newline + 1
     return b"".join([*parts, text[kept:]]) if parts else text

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eagletui.engine import splitter
 from eagletui.engine.splitter import MAX_LINE, Line, Splitter
+from eagletui.model.logstore import LogStore
 
 PIECES = st.sampled_from(
     [
@@ -83,3 +87,27 @@ def test_chunks_do_not_matter(pieces: list[bytes], size: int) -> None:
     data = b"".join(pieces)
     assert split(data, size) == split(data)
     assert all(1 <= line.number <= data.count(b"\n") + 1 for line in split(data))
+
+
+@pytest.mark.parametrize("longest", [2, MAX_LINE])
+def test_no_cut_of_any_short_text_matters(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every text of three kinds of bytes, cut in two everywhere."""
+    monkeypatch.setattr(splitter, "MAX_LINE", longest)
+    for length in range(1, 9):
+        for letters in product(b"a\r\n", repeat=length):
+            whole = bytes(letters)
+            wanted = split(whole)
+            for cut in range(1, length):
+                reader = Splitter()
+                first = list(reader.feed(whole[:cut]))
+                rest = list(reader.feed(whole[cut:]))
+                assert [*first, *rest, *reader.finish()] == wanted, (whole, cut)
+
+
+def test_what_is_read_is_what_the_stored_log_shows() -> None:
+    for length in range(1, 9):
+        for letters in product(b"a\r\n", repeat=length):
+            store = LogStore()
+            store.append(bytes(letters))
+            shown = [line for line in store.lines(0, store.end) if line]
+            assert [line.data for line in split(bytes(letters))] == shown

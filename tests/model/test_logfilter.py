@@ -207,3 +207,13 @@ def test_rows_follow_when_the_store_drops_lines() -> None:
             assert index.rows == len(wanted)
             assert [index.line_at(0), index.line_at(index.rows - 1)] == [wanted[0], wanted[-1]]
     assert store.first > 10_000
+
+
+def test_the_growing_line_has_no_row_before_those_above_it() -> None:
+    store = LogStore()
+    index = LogIndex(store)
+    store.append(b"a\nb\ngrow")
+    assert not index.shows_growing()
+    index.advance(1.0, clock=lambda: 0.0)
+    assert index.shows_growing()
+    assert index.rows == 2

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import time
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eagletui.model import logstore
 from eagletui.model.logstore import BLOCK_BYTES, LONGEST_LINE, LogStore
 
 STAMP = b"[2026-11-29 12:30:19] "
@@ -57,6 +58,43 @@ def test_how_the_bytes_are_cut_does_not_matter(parts: list[bytes], data: st.Data
     edges = [0, *cuts, len(whole)]
     pieces = [whole[a:b] for a, b in pairwise(edges)]
     assert everything(stored(*pieces)) == everything(stored(whole))
+
+
+def state(store: LogStore) -> tuple[object, ...]:
+    """All that decides what a store says now and what it makes of the next bytes."""
+    text = b"".join(store._open)
+    return store.sealed, store.settled, text, store._partial, store._returns, store._cut
+
+
+@pytest.mark.parametrize("longest", [2, LONGEST_LINE])
+def test_no_cut_of_any_short_text_matters(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every cut in two leads to the state of the whole, every cut in more does, too."""
+    monkeypatch.setattr(logstore, "LONGEST_LINE", longest)
+    for length in range(1, 9):
+        for letters in product(b"a\r\n", repeat=length):
+            whole = bytes(letters)
+            wanted = state(stored(whole))
+            for cut in range(1, length):
+                assert state(stored(whole[:cut], whole[cut:])) == wanted, (whole, cut)
+
+
+@pytest.mark.parametrize(
+    ("data", "marked"),
+    [
+        (b"abcde\nx\n", b"abc \xe2\x80\xa6 (+2 bytes)\nx\n"),
+        (b"abcde\rx\n", b"abc \xe2\x80\xa6 (+2 bytes)\r\nx\n"),
+        (b"abcde\r\nx\n", b"abc \xe2\x80\xa6 (+2 bytes)\nx\n"),
+        (b"abc\rx\n", b"abc\r\nx\n"),
+        (b"abc\n\r\r\rabc\r\n", b"abc\nabc\n"),
+    ],
+)
+def test_a_cut_line_keeps_how_it_ended(
+    data: bytes, marked: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logstore, "LONGEST_LINE", 3)
+    for pieces in ([data], [data[at : at + 1] for at in range(len(data))]):
+        store = stored(*pieces)
+        assert store.stretch(0).text == marked
 
 
 def test_a_growing_line_is_there_and_keeps_its_number() -> None:

@@ -194,9 +194,9 @@ async def test_search_goes_forth_back_and_around() -> None:
         await until(pilot, lambda: len(app.found) == 1)
         for _ in range(10):
             await pilot.press("n")
-        await until(pilot, lambda: app.view._hunt is None)
+        await until(pilot, lambda: not app.view._finder.busy)
         await pilot.press("N")
-        await until(pilot, lambda: app.view._hunt is None)
+        await until(pilot, lambda: not app.view._finder.busy)
         lines = [line for _, line, _ in app.found]
         assert lines == [*range(4077, 5000, 100), 4077, 4977]
         assert [wrapped for _, _, wrapped in app.found].index(True) == 10
@@ -232,6 +232,90 @@ async def test_error_keys_take_a_traceback_as_one() -> None:
         await pilot.press("E")
         await until(pilot, lambda: len(app.found) == 3)
         assert [line for _, line, _ in app.found] == [50, 103, 50]
+
+
+CHAINED = (
+    STAMP
+    + b"Scheduler hit an exception: Traceback (most recent call last):\n"
+    + b'  File "a.py", line 1, in f\n' * 150
+    + b"KeyError: 'x'\n\n%s\n\nTraceback (most recent call last):\n"
+    + b'  File "b.py", line 2, in g\n    raise ValueError()\n' * 100
+    + b"ValueError: y\n"
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"During handling of the above exception, another exception occurred:",
+        b"The above exception was the direct cause of the following exception:",
+    ],
+)
+async def test_chained_tracebacks_are_one_error_whatever_their_length(words: bytes) -> None:
+    chained = CHAINED % words
+    app = LogApp(numbered(0, 20) + chained + numbered(0, 20) + chained)
+    second = 40 + chained.count(b"\n")
+    async with app.run_test(size=(40, 10)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("g", "e")
+        for count, key in enumerate("eeEE", start=1):
+            await until(pilot, lambda count=count: len(app.found) == count)  # type: ignore[misc]
+            await pilot.press(key)
+        await until(pilot, lambda: len(app.found) == 5)
+        assert [line for _, line, _ in app.found] == [20, second, 20, second, 20]
+
+
+async def test_an_unended_last_line_obeys_the_filters() -> None:
+    poll = b'INFO:     127.0.0.1:1 - "GET /metrics HTTP/1.1" 200 OK'
+    app = LogApp(b"a\n" + poll)
+    async with app.run_test(size=(80, 5)) as pilot:
+        await settle(pilot, app)
+        assert [row.strip() for row in rows(app)] == ["a", "", "", "", ""]
+        app.view.show_polls = True
+        await settle(pilot, app)
+        assert rows(app)[1].strip() == poll.decode()
+        app.view.level = "error"
+        await settle(pilot, app)
+        assert [row.strip() for row in rows(app)] == [""] * 5
+        app.store.append(b"\n" + STAMP + b"Traceback (most recent call last):\n  File x")
+        await settle(pilot, app)
+        assert [row.strip() for row in rows(app)[1:3]] == ["✖   File x", ""]
+
+
+async def test_a_wrapped_line_taller_than_the_view_can_be_read_to_its_end() -> None:
+    long = b" ".join(b"w%03d" % n for n in range(200))
+    app = LogApp(b"before\n" + long + b"\nafter\n")
+    async with app.run_test(size=(43, 6)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("g", "w")
+        await settle(pilot, app)
+        assert rows(app)[:2] == [" ▶before", "  w000 w001 w002 w003 w004 w005 w006 w007"]
+        seen: list[str] = []
+        for _ in range(40):
+            seen += [row.strip(" ▶") for row in rows(app)]
+            await pilot.press("down")
+        assert rows(app)[0].strip() == "after"
+        words = [word for row in dict.fromkeys(seen) for word in row.split()]
+        assert words == ["before", *long.decode().split(), "after"]
+        back: list[str] = []
+        for _ in range(40):
+            await pilot.press("up")
+            back += [row.strip(" ▶") for row in rows(app)]
+        assert rows(app)[0].strip(" ▶") == "before"
+        assert set(back) == set(seen)
+
+
+async def test_following_shows_the_end_of_a_tall_wrapped_line() -> None:
+    app = LogApp(b" ".join(b"w%03d" % n for n in range(200)) + b"\n")
+    async with app.run_test(size=(43, 6)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("w")
+        await settle(pilot, app)
+        assert app.view.follow
+        assert rows(app)[-1].strip() == "w192 w193 w194 w195 w196 w197 w198 w199"
+        await pilot.press("pageup", "pageup")
+        assert not app.view.follow
+        assert rows(app)[-1].strip().endswith("w119")
 
 
 async def test_nothing_harmful_and_no_secret_is_shown() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
 
 from eagletui.model.loglevels import STAMP, Level
 from eagletui.model.secrets import mask, may_hold_secret
@@ -48,13 +48,15 @@ class Painted(NamedTuple):
     width: int
     plain: bool
 
-    def cut(self, left: int, room: int) -> Strip:
-        """Exactly `room` cells of the line from the column `left` on."""
-        if not self.plain:
-            return Strip(self.segments, self.width).crop_extend(left, left + room, None)
+    def cut(self, left: int, room: int) -> list[Segment]:
+        """At most `room` cells of the line from the column `left` on.
+
+        A wide character that an edge goes through leaves a blank.
+        """
         if left == 0 and self.width <= room:
-            pad = room - self.width
-            return Strip([*self.segments, Segment(" " * pad)] if pad else self.segments, room)
+            return self.segments
+        if not self.plain:
+            return _cut_graphemes(self.segments, left, left + room)
         parts: list[Segment] = []
         begin = -left
         for text, style, _ in self.segments:
@@ -62,21 +64,72 @@ class Painted(NamedTuple):
             begin += len(text)
             if part:
                 parts.append(Segment(part, style))
-        missing = room - sum(len(part.text) for part in parts)
-        if missing > 0:
-            parts.append(Segment(" " * missing))
-        return Strip(parts, room)
+        return parts
 
-    def rows(self, room: int, limit: int) -> list[Strip]:
-        """The whole line in rows of `room` cells, at most `limit` of them."""
+    def rows(self, room: int, limit: int) -> list[list[Segment]]:
+        """The whole line in rows of at most `room` cells; at most `limit` of them."""
         if room <= 0:
             return []
-        shown = min(self.width, room * limit)
-        rows = [self.cut(at, room) for at in range(0, shown, room)] or [self.cut(0, room)]
+        if self.plain:
+            shown = min(self.width, room * limit)
+            rows = [self.cut(at, room) for at in range(0, shown, room)]
+        else:
+            rows = list(islice(_wrap_graphemes(self.segments, room), limit + 1))
+            shown = self.width
+            if len(rows) > limit:
+                del rows[limit:]
+                shown = sum(cells(row) for row in rows)
         if self.width > shown:
             note = f"… (+{self.width - shown} cells)"[:room]
-            rows[-1] = Strip([*rows[-1].crop(0, room - len(note)), Segment(note)], room)
-        return rows
+            last = Painted(rows[-1], cells(rows[-1]), self.plain)
+            rows[-1] = [*last.cut(0, room - len(note)), Segment(note)]
+        return rows or [[]]
+
+
+def cells(segments: Iterable[Segment]) -> int:
+    """How many cells these take together."""
+    return sum(cell_len(segment.text) for segment in segments)
+
+
+def _cut_graphemes(segments: Sequence[Segment], left: int, right: int) -> list[Segment]:
+    parts: list[Segment] = []
+    at = 0
+    for text, style, _ in segments:
+        if at >= right:
+            break
+        kept = ""
+        for first, past, width in split_graphemes(text)[0]:
+            inside = min(at + width, right) - max(at, left)
+            if inside == width and (width or at > left):
+                kept += text[first:past]
+            elif inside > 0:
+                kept += " " * inside
+            at += width
+        if kept:
+            parts.append(Segment(kept, style))
+    return parts
+
+
+def _wrap_graphemes(segments: Sequence[Segment], room: int) -> Iterator[list[Segment]]:
+    row: list[Segment] = []
+    taken = 0
+    for text, style, _ in segments:
+        begin = 0
+        for first, past, width in split_graphemes(text)[0]:
+            if taken and taken + width > room:
+                if first > begin:
+                    row.append(Segment(text[begin:first], style))
+                yield row
+                row, taken, begin = [], 0, first
+            if width > room:
+                # Not even alone in a row is there room for it.
+                row.append(Segment(" " * room, style))
+                begin, width = past, room
+            taken += width
+        if begin < len(text):
+            row.append(Segment(text[begin:], style))
+    if row:
+        yield row
 
 
 def paint(
@@ -107,7 +160,7 @@ def paint(
         pieces = _marked(pieces, text, pattern, style("log--match"))
     plain = text.isascii()
     segments = [Segment(part, look) for part, look in pieces if part]
-    return Painted(segments, len(text) if plain else cell_len(text), plain)
+    return Painted(segments, len(text) if plain else cells(segments), plain)
 
 
 def paint_gap(text: str, style: Styler) -> Painted:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from math import ceil
 from time import monotonic
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
 from textual.geometry import Region, Size, Spacing
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 
-from eagletui.model.logfilter import LogFilter, compile_pattern, line_matcher
-from eagletui.model.logindex import LOOK_BACK, LogIndex
-from eagletui.model.loglevels import Level, begins_record, continues, level_of, levels_of
+from eagletui.model.logfilter import LogFilter, compile_pattern
+from eagletui.model.logindex import LogIndex
+from eagletui.model.loglevels import Level
 from eagletui.model.logstore import LogStore
 from eagletui.tui.widgets import log_lines
-from eagletui.tui.widgets.log_search import Hit, Wanted, containing, failures, hunt
+from eagletui.tui.widgets.log_rows import LogRows
+from eagletui.tui.widgets.log_search import Finder
+from eagletui.tui.widgets.log_style import STYLE_SHEET, LogStyles
 
 SLICE = 0.008
 """Seconds of work at once."""
@@ -32,6 +32,8 @@ FLOODED_EVERY = 0.1
 """Nobody reads line by line what passes at ten pages a refresh."""
 FLOOD_PAGES = 10
 SOON = 0.001
+WHEEL = 3
+"""Rows of a wrapped line that a step of the mouse wheel goes."""
 
 
 class LogView(ScrollView, can_focus=True):
@@ -53,31 +55,7 @@ class LogView(ScrollView, can_focus=True):
         Binding("G,end", "follow", "Last line", show=False, id="log.last"),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = set(log_lines.COMPONENTS)
-    DEFAULT_CSS = """
-    LogView {
-        height: 1fr;
-        width: 1fr;
-        overflow-x: scroll;
-        overflow-y: scroll;
-        scrollbar-size-horizontal: 0;
-        scrollbar-size-vertical: 1;
-        .log--error { color: $error; }
-        .log--warning { color: $warning; }
-        .log--info { color: $foreground; }
-        .log--debug { color: $foreground 60%; }
-        .log--stamp { color: $foreground 55%; }
-        .log--rank { text-style: bold; }
-        .log--rank-0 { color: $accent; }
-        .log--rank-1 { color: $secondary; }
-        .log--rank-2 { color: $success; }
-        .log--rank-3 { color: $primary; }
-        .log--match { text-style: reverse; }
-        .log--gap { color: $warning; text-style: italic; }
-        .log--continuation { text-style: dim; }
-        .log--current { text-style: bold underline; }
-        .log--overlay { text-style: reverse bold; }
-    }
-    """
+    DEFAULT_CSS = STYLE_SHEET
 
     follow = reactive(True, init=False)
     wrap = reactive(False, init=False)
@@ -123,28 +101,33 @@ class LogView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.store = store
         self.index = LogIndex(store)
-        self.current: int | None = None
-        """The line last jumped to."""
         self.pending = 0
         self.when_empty = ""
         """What to say where every line is hidden."""
-        self._pattern_text = ""
-        self._pattern: re.Pattern[str] | None = None
+        self._styles = LogStyles(self)
+        self._made = LogRows(store, self.index.levels, self._styles)
+        self._finder = Finder(store, self.index)
         self._anchor = store.first
+        self._within = 0
         self._seen = store.end
         self._placing = False
         self._ticking = False
         self._ticked = 0.0
         self._pace = REFRESH_EVERY
         self._drawn_to = store.end
-        self._hunt: Iterator[Hit | None] | None = None
-        self._hunted = ""
         self._widest = 0
-        self._lines: LRUCache[int, log_lines.Painted] = LRUCache(512)
-        self._styles_known: dict[str, Style] = {}
-        self._levels: LRUCache[int, Level] = LRUCache(8192)
         self._laid_out: tuple[object, list[Strip]] | None = None
         self._generation = 0
+        self._thumb: tuple[int, int] | None = None
+
+    @property
+    def current(self) -> int | None:
+        """The line last jumped to."""
+        return self._made.current
+
+    @current.setter
+    def current(self, line: int | None) -> None:
+        self._made.current = line
 
     # --- what the screen calls -------------------------------------------------------------------
 
@@ -153,7 +136,8 @@ class LogView(ScrollView, can_focus=True):
         for name in ("wrap", "level", "include", "exclude", "show_polls", "show_bars"):
             self.set_reactive(getattr(LogView, name), getattr(other, name))
         self.index.set_filter(self._wanted_filter())
-        self._pattern_text, self._pattern = other._pattern_text, other._pattern
+        self._finder.pattern = other._finder.pattern
+        self._made.pattern = other._made.pattern
 
     def extended(self) -> None:
         """The store has more lines. Cheap: the view catches up at most 20 times a second."""
@@ -164,31 +148,29 @@ class LogView(ScrollView, can_focus=True):
 
     def search(self, pattern: str) -> None:
         """Mark every match and go to the first from here on; "" ends the search."""
-        self._pattern_text = pattern
-        self._pattern = compile_pattern(pattern)
-        self._forget_lines()
-        if self._pattern is None:
-            self._hunt = None
+        self._finder.pattern = pattern
+        self._made.pattern = compile_pattern(pattern)
+        self._forget_rows()
+        if pattern:
+            self._find(self._finder.match, forward=True, past=0)
         else:
-            self._seek(pattern, self._matches(), self._origin(), forward=True)
+            self._finder.stop()
 
     def next_match(self) -> None:
         """Go to the next match behind the current line."""
-        if self._pattern is not None:
-            self._seek(self._pattern_text, self._matches(), self._origin(1), forward=True)
+        self._find(self._finder.match, forward=True)
 
     def previous_match(self) -> None:
         """Go to the match before the current line."""
-        if self._pattern is not None:
-            self._seek(self._pattern_text, self._matches(), self._origin(-1), forward=False)
+        self._find(self._finder.match, forward=False)
 
     def next_error(self) -> None:
         """Go to the next error behind the current line."""
-        self._seek("error", failures, self._origin(1), forward=True, passes=self._begins_error)
+        self._find(self._finder.error, forward=True)
 
     def previous_error(self) -> None:
         """Go to the error before the current line."""
-        self._seek("error", failures, self._origin(-1), forward=False, passes=self._begins_error)
+        self._find(self._finder.error, forward=False)
 
     def go_to(self, line_number: int) -> None:
         """Stop following and show this line of the store, or the next shown one if it is hidden."""
@@ -203,7 +185,7 @@ class LogView(ScrollView, can_focus=True):
         if not top <= row < top + max(1, height):
             self._place(row - height // 3)
             self._anchor_here()
-        self.refresh()
+        self._repaint()
 
     @property
     def current_line(self) -> str:
@@ -242,6 +224,26 @@ class LogView(ScrollView, can_focus=True):
         """Show long lines whole, or cut at the edge."""
         self.wrap = not self.wrap
 
+    def action_scroll_down(self) -> None:
+        """One row down, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(1):
+            super().action_scroll_down()
+
+    def action_scroll_up(self) -> None:
+        """One row up, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(-1):
+            super().action_scroll_up()
+
+    def action_page_down(self) -> None:
+        """A page down, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(max(1, self._page - 1)):
+            super().action_page_down()
+
+    def action_page_up(self) -> None:
+        """A page up, also inside a wrapped line that is taller than the view."""
+        if not self._scroll_within(1 - max(2, self._page)):
+            super().action_page_up()
+
     def action_first_line(self) -> None:
         """Go to the oldest line that is kept."""
         self.go_to(self.store.first)
@@ -260,9 +262,16 @@ class LogView(ScrollView, can_focus=True):
             self.follow = False
         super().scroll_to(x, y, animate=False)
 
-    def on_mouse_scroll_up(self) -> None:
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp | None = None) -> None:
         """Whoever scrolls up wants to read."""
         self.follow = False
+        if event is not None and self._scroll_within(-WHEEL):
+            event.prevent_default().stop()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Down inside a tall wrapped line first."""
+        if self._scroll_within(WHEEL):
+            event.prevent_default().stop()
 
     def on_click(self, event: events.Click) -> None:
         """A click on the count of pending lines goes to them."""
@@ -282,8 +291,9 @@ class LogView(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Another theme: other colours."""
         super().notify_style_update()
-        if hasattr(self, "_lines"):
-            self._forget_lines()
+        if hasattr(self, "_made"):
+            self._styles.forget()
+            self._forget_rows()
 
     def watch_follow(self, follow: bool) -> None:
         """Remember what was seen; say that nothing is pending."""
@@ -297,15 +307,21 @@ class LogView(ScrollView, can_focus=True):
     def watch_wrap(self) -> None:
         """Rows are lines in both ways of showing, so the place stays."""
         self._place_x(0)
+        self._within = 0
         if self.current is not None:
             self._anchor = self.current
         self._sync()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scrolling by the person moves the anchor; while following there is none."""
-        super().watch_scroll_y(old_value, new_value)
-        if not self._placing and not self.follow and round(old_value) != round(new_value):
-            self._anchor_here()
+        if self._placing:
+            return
+        self._draw_scrollbar()
+        if round(old_value) != round(new_value):
+            self._within = 0
+            self._repaint()
+            if not self.follow:
+                self._anchor_here()
 
     def _wanted_filter(self) -> LogFilter:
         return LogFilter(
@@ -353,16 +369,29 @@ class LogView(ScrollView, can_focus=True):
         width = 0 if self.wrap else self._widest
         self._set_extent(Size(width, height))
         self._place(rows if self.follow else self.index.row_of(self._anchor))
+        if self.wrap and self.follow and rows:
+            self._within = max(0, self._height_of(rows - 1) - self._page)
         if not self.follow:
             self._set_pending(max(0, rows - self.index.row_of(self._seen)))
-        self.refresh()
+        self._repaint()
 
     def _set_extent(self, extent: Size) -> None:
         """Take another virtual size without a layout: our own place on the screen stays."""
-        if self.virtual_size == extent:
-            return
         self.set_reactive(ScrollView.virtual_size, extent)
-        self.vertical_scrollbar.window_virtual_size = extent.height
+
+    def _draw_scrollbar(self) -> None:
+        """Draw the scroll bar anew only where it looks different: it costs like ten rows."""
+        bar, total = self.vertical_scrollbar, self.virtual_size.height
+        bar.set_reactive(ScrollBar.window_virtual_size, total)
+        bar.set_reactive(ScrollBar.position, bar.validate_position(self.scroll_y))
+        height = bar.size.height
+        # As the bar is drawn: in eighths of a cell.
+        size = max(1.0, height * self._page / total) if total > self._page else 0.0
+        start = (height - size) * self.scroll_y / (total - self._page) if size else 0.0
+        thumb = (int(start * 8), ceil(size * 8))
+        if thumb != self._thumb:
+            self._thumb = thumb
+            bar.refresh()
 
     @property
     def _rows(self) -> int:
@@ -377,16 +406,26 @@ class LogView(ScrollView, can_focus=True):
         page = self._page
         room, lines = page, 0
         while lines < min(page, self._rows):
-            room -= len(self._wrapped(self._rows - 1 - lines))
+            room -= self._height_of(self._rows - 1 - lines)
             if room < 0:
                 break
             lines += 1
         return page - max(1, lines) if self._rows > lines else 0
 
+    def _height_of(self, row: int) -> int:
+        """How many rows of the screen a line takes when wrapped."""
+        return len(self._made.wrapped(self._line(row), self.scrollable_content_region.width))
+
     def _place(self, row: int) -> None:
         self._placing = True
         super().scroll_to(y=max(0, row), animate=False, force=True)
         self._placing = False
+        self._draw_scrollbar()
+        self._repaint()
+
+    def _repaint(self) -> None:
+        """Draw the rows anew, and not the scroll bar."""
+        self.refresh(self.scrollable_content_region.size.region)
 
     def _place_x(self, column: int) -> None:
         super().scroll_to(x=column, animate=False, force=True)
@@ -399,19 +438,42 @@ class LogView(ScrollView, can_focus=True):
     def _line(self, row: int) -> int:
         return self.index.line_at(row) if row < self.index.rows else self.store.sealed
 
+    def _scroll_within(self, rows: int) -> bool:
+        """Move inside the line at the top where that is taller than the view; whether it did."""
+        top = round(self.scroll_y)
+        if not self.wrap or top >= self._rows:
+            return False
+        if rows < 0 and not self._within and top:
+            # Upwards one comes to the end of the line before first.
+            height = self._height_of(top - 1)
+            if height <= self._page:
+                return False
+            self.follow = False
+            self._place(top - 1)
+            self._anchor_here()
+            self._within = max(0, height + rows)
+            return True
+        height = self._height_of(top)
+        tall = height > self._page
+        last = height - (self._page if top == self._rows - 1 else 1) if tall else 0
+        within = min(max(0, self._within + rows), last)
+        if within == self._within:
+            return False
+        if rows < 0:
+            self.follow = False
+        self._within = within
+        self._repaint()
+        return True
+
     def _set_pending(self, count: int) -> None:
         if count != self.pending:
             self.pending = count
             self.post_message(self.Pending(self, count))
-            self.refresh()
+            self._repaint()
 
     # --- finding ---------------------------------------------------------------------------------
 
-    def _matches(self) -> Wanted:
-        found = line_matcher(self._pattern_text)
-        return containing(found if found is not None else lambda _: False)
-
-    def _origin(self, past: int = 0) -> int:
+    def _origin(self, past: int) -> int:
         """The line to look from: the current one while in sight, else the edge of the view."""
         rows = self._rows
         if not rows:
@@ -423,72 +485,49 @@ class LogView(ScrollView, can_focus=True):
             return self.current + past
         return last if past < 0 else first
 
-    def _begins_error(self, line: int) -> bool:
-        """Whether a line is the first of its error: a traceback and its last words are one."""
-        inside = line > self.store.first and self._level(line - 1) == "error"
-        return (not inside or begins_record(self.store.line(line))) and self.index.passes(line)
+    def _find(self, begin: Callable[..., None], *, forward: bool, past: int | None = None) -> None:
+        busy = self._finder.busy
+        begin(self._origin((1 if forward else -1) if past is None else past), forward=forward)
+        if not busy and self._finder.busy:
+            self._find_on()
 
-    def _seek(
-        self,
-        what: str,
-        wanted: Wanted,
-        start: int,
-        *,
-        forward: bool,
-        passes: Callable[[int], bool] | None = None,
-    ) -> None:
-        begin = self._hunt is None
-        self._hunted = what
-        self._hunt = hunt(self.store, wanted, passes or self.index.passes, start, forward=forward)
-        if begin:
-            self._hunt_on()
-
-    def _hunt_on(self) -> None:
-        until = monotonic() + SLICE
-        while self._hunt is not None:
-            try:
-                hit = next(self._hunt)
-            except StopIteration:
-                self._hunt = None
-                self.post_message(self.Found(self, self._hunted, None, False))
-                self.refresh()
-                return
-            if hit is not None:
-                self._hunt = None
-                self.go_to(hit.line)
-                self.post_message(self.Found(self, self._hunted, hit.line, hit.wrapped))
-            elif monotonic() >= until:
-                self.refresh()
-                self.set_timer(SOON, self._hunt_on)
-                return
+    def _find_on(self) -> None:
+        found = self._finder.advance(SLICE, monotonic)
+        if found is not None:
+            if found.line is not None:
+                self.go_to(found.line)
+            self.post_message(self.Found(self, found.what, found.line, found.wrapped))
+        elif self._finder.busy:
+            self.set_timer(SOON, self._find_on)
+        self._repaint()
 
     # --- drawing ---------------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows in sight, complete as they are: nothing of the styles is put around them."""
+        if self._styles.filter_by(self.get_line_filters(), self.background_colors[1]):
+            self._forget_rows()
         if self.styles.gutter != Spacing() or self.opacity < 1 or self.styles.tint.a:
             return super().render_lines(crop)
-        rows, base = self._layout(), self._style("")
-        filters, background = self.get_line_filters(), self.background_colors[1]
         begin, end = crop.column_span
-        blank = Strip.blank(end - begin, base)
-        strips: list[Strip] = []
-        for y in crop.line_range:
-            strip = rows[y].crop_extend(begin, end, base) if y < len(rows) else blank
-            for line_filter in filters:
-                strip = strip.apply_filter(line_filter, background)
-            strips.append(strip)
-        return strips
+        whole = (begin, end) == (0, self.scrollable_content_region.width)
+        rows = self._layout()[crop.y : crop.bottom]
+        if len(rows) < crop.height:
+            blank = self._made.text("", "", self.scrollable_content_region.width)
+            rows += [blank] * (crop.height - len(rows))
+        if whole:
+            return rows
+        return [row.crop_extend(begin, end, self._styles.style("")) for row in rows]
 
     def render_line(self, y: int) -> Strip:
         """One row of the view."""
         rows = self._layout()
         if y < len(rows):
             return rows[y]
-        return Strip.blank(self.scrollable_content_region.width, self._style(""))
+        return self._made.text("", "", self.scrollable_content_region.width)
 
     def _note(self) -> str:
-        if self._hunt is not None:
+        if self._finder.busy:
             return " searching … "
         return f" +{self.pending} line{'s' * (self.pending != 1)} ↓ f " if self.pending else ""
 
@@ -498,114 +537,37 @@ class LogView(ScrollView, can_focus=True):
         top, left, note = round(self.scroll_y), round(self.scroll_x), self._note()
         versions = (self.index.version, self.store.version, self._generation)
         empty = self.when_empty if not self._rows and len(self.store) else ""
-        key = (top, left, region.size, self.wrap, self.current, note, versions, empty)
+        key = (top, left, self._within, region.size, self.wrap, self.current, note, versions, empty)
         if self._laid_out is not None and self._laid_out[0] == key:
             return self._laid_out[1]
-        rows: list[Strip] = []
-        total, room = self._rows, region.width - log_lines.GUTTER
-        row = top
-        while len(rows) < region.height and row < total:
-            line = self._line(row)
-            if self.wrap:
-                rows += self._wrapped(row)
-            else:
-                painted = self._painted(line)
-                rows.append(self._joined(self._gutter(line), painted.cut(left, room)))
-                self._widest = max(self._widest, painted.width + log_lines.GUTTER)
-            row += 1
+        rows = self._rows_from(top, left, region.size)
         if empty and region.height:
-            hint = Strip([Segment(empty, self._style("log--gap"))])
-            rows.append(hint.adjust_cell_length(region.width, self._style("")))
-        if note and len(rows) < region.height:
-            blank = Strip.blank(region.width, self._style(""))
-            rows += [blank] * (region.height - len(rows))
-        if note and 0 < len(note) < region.width:
-            overlay = Segment(note, self._style("log--overlay"))
-            last = rows[region.height - 1].crop(0, region.width - len(note))
-            rows[region.height - 1] = Strip([*last, overlay], region.width)
-        if not self.wrap and self._widest > self.virtual_size.width:
-            self.call_later(self._sync)
+            rows.append(self._made.text(empty, "log--gap", region.width))
+        if 0 < len(note) < region.width and region.height:
+            rows += [self._made.text("", "", region.width)] * (region.height - len(rows))
+            rows[-1] = self._made.with_note(rows[-1], note)
         self._laid_out = (key, rows)
         return rows
 
-    def _wrapped(self, row: int) -> list[Strip]:
-        line = self._line(row)
-        region = self.scrollable_content_region
-        room = region.width - log_lines.GUTTER
-        pieces = self._painted(line).rows(room, max(1, region.height - 1))
-        blank = Segment(" " * log_lines.GUTTER, self._style(""))
-        return [
-            self._joined(blank if at else self._gutter(line), piece)
-            for at, piece in enumerate(pieces)
-        ]
-
-    def _joined(self, gutter: Segment, body: Strip) -> Strip:
-        base = self._style("")
-        segments = [gutter]
-        for text, style, control in body:
-            segments.append(Segment(text, style or base, control))
-        return Strip(segments, log_lines.GUTTER + body.cell_length)
-
-    def _gutter(self, line: int) -> Segment:
-        if self.store.gap_text(line) is not None:
-            return Segment("╌ ", self._style("log--gap"))
-        level = self._level(line)
-        glyph = log_lines.GLYPHS.get(level, "  ")
-        if line == self.current:
-            glyph = f"{glyph[0]}▶"
-        return Segment(glyph, self._style(f"log--{level}"))
-
-    def _painted(self, line: int) -> log_lines.Painted:
-        painted = self._lines.get(line)
-        if painted is None:
-            gap = self.store.gap_text(line)
-            if gap is not None:
-                painted = log_lines.paint_gap(gap, self._style)
+    def _rows_from(self, top: int, left: int, size: Size) -> list[Strip]:
+        rows: list[Strip] = []
+        total, hidden = self._rows, self._within if self.wrap else 0
+        for row in range(top, total):
+            if len(rows) >= size.height:
+                break
+            line = self._line(row)
+            if self.wrap:
+                rows += self._made.wrapped(line, size.width)[hidden:]
+                hidden = 0
             else:
-                data = self.store.line(line)
-                level = self._level(line)
-                painted = log_lines.paint(
-                    log_lines.safe_text(data),
-                    level,
-                    self._style,
-                    continued=level in ("error", "warning") and continues(data),
-                    pattern=self._pattern,
-                )
-            if line < self.store.sealed:
-                self._lines[line] = painted
-        if line != self.current:
-            return painted
-        look = self._style("log--current").without_color
-        segments = [Segment(text, (style or look) + look) for text, style, _ in painted.segments]
-        return painted._replace(segments=segments)
+                rows.append(self._made.row(line, left, size.width))
+                self._widest = max(self._widest, self._made.width(line))
+        if not self.wrap and self._widest > self.virtual_size.width:
+            self.call_later(self._sync)
+        return rows[: size.height]
 
-    def _level(self, line: int) -> Level:
-        known = self._levels.get(line)
-        if known is not None:
-            return known
-        data = self.store.line(line)
-        level = level_of(data)
-        if continues(data) and line > self.store.first:
-            begin = max(self.store.first, line - LOOK_BACK)
-            lines = self.store.lines(begin, line + 1)
-            level = levels_of(lines, self._levels.get(begin - 1))[-1]
-        if line < self.store.sealed:
-            self._levels[line] = level
-        return level
-
-    def _style(self, name: str) -> Style:
-        """The style of a component on this view's background; of "" the view's own."""
-        style = self._styles_known.get(name)
-        if style is None:
-            style = self.rich_style
-            if name:
-                style += self.get_component_rich_style(name, partial=True)
-            self._styles_known[name] = style
-        return style
-
-    def _forget_lines(self) -> None:
-        self._lines.clear()
-        self._styles_known.clear()
+    def _forget_rows(self) -> None:
+        self._made.forget()
         self._laid_out = None
         self._generation += 1
-        self.refresh()
+        self._repaint()
