@@ -193,10 +193,11 @@ def _joined(
     of: dict[int, list[Worker]] = {pid: [] for pid in servers}
     orphans: list[Worker] = []
     for ppid, worker in workers.values():
-        parent = ppid
-        # Schedulers of a data-parallel server are children of its controller.
-        while parent in workers:
-            parent = workers[parent][0]
+        parent, above = ppid, dict(workers)
+        # Schedulers of a data-parallel server are children of its controller. What a host says
+        # may also go in a circle.
+        while parent in above:
+            parent = above.pop(parent)[0]
         of.get(parent, orphans).append(worker)
     count = system[2].decode() if len(system) > 2 else "all"
     looked_at = [f"{count} processes in /proc, for sglang.launch_server and sglang serve"]

@@ -348,6 +348,12 @@ def test_a_forked_helper_is_no_server() -> None:
     assert again == found
 
 
+def test_parents_in_a_circle_end() -> None:
+    both = titles(p20="sglang::scheduler_TP0", p21="sglang::scheduler_TP1")
+    found, _ = look_at(both, seen((20, 21, 5), (21, 20, 5)))
+    assert [worker.pid for worker in found.orphans] == [20, 21]
+
+
 def test_an_empty_environment_is_not_a_hidden_one() -> None:
     part = files("files", (10, "cmdline", b"sglang\0serve\0"))
     (server,) = look_at(seen((10, 1, 5)), part, ("fd2", 10, b"/a.log\n"))[0].servers
