@@ -148,6 +148,8 @@ class Follower:
         Raises:
             HostError: it never gets as far as the file.
         """
+        # What is written from here to the next start comes after the end was reached: it is live.
+        self._live = self._live or (self._placed and self._offset >= self._base)
         self._fruitless = 0 if self._placed else self._fruitless + 1
         if self._fruitless >= _FRUITLESS:
             raise HostError(

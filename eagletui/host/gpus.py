@@ -249,6 +249,9 @@ _ROCM_NAMES: dict[str, tuple[str, ...]] = {
     "clock": (r"sclk clock speed:?",),
 }
 
+# Releases write "Card series" or "Card Series", and leave `N/A` where the driver has no name.
+_ROCM_MODEL = ("Card Series", "Card series", "Card Model", "Card model")
+
 
 def parse_rocm(output: bytes) -> tuple[Gpu, ...]:
     """`rocm-smi --json`; empty when it is something else."""
@@ -271,12 +274,18 @@ def parse_rocm(output: bytes) -> tuple[Gpu, ...]:
         gpus.append(
             Gpu(
                 index=int(found[1]),
-                name=visible(str(values.get("Card Series") or values.get("Card series") or "")),
-                uuid=visible(str(values.get("Unique ID", ""))),
+                name=_rocm_text(values, _ROCM_MODEL),
+                uuid=_rocm_text(values, ("Unique ID",)),
                 **numbers,
             )
         )
     return tuple(sorted(gpus, key=lambda gpu: gpu.index))
+
+
+def _rocm_text(values: Mapping[str, object], names: tuple[str, ...]) -> str:
+    """The first of these that says something."""
+    texts = (visible(str(values.get(name) or "")) for name in names)
+    return next((text for text in texts if text not in ("", "N/A")), "")
 
 
 def _rocm_number(values: Mapping[str, object], patterns: tuple[str, ...]) -> float | None:

@@ -86,11 +86,13 @@ class Found(Data, frozen=True):
     Attributes:
         orphans: workers whose server is gone; they may still hold GPU memory.
         looked_at: what was looked at, in words, for a person who expected more.
+        others: keys of processes that name a server and are none (a shell that started one).
     """
 
     servers: tuple[RawServer, ...] = ()
     orphans: tuple[Worker, ...] = ()
     looked_at: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 async def find_servers(host: Host, before: Found | None = None) -> Found:
@@ -102,59 +104,91 @@ async def find_servers(host: Host, before: Found | None = None) -> Found:
     Raises:
         HostError: the host runs no commands, or has no `/proc`.
     """
-    known = {server.pid: server for server in before.servers} if before else {}
-    argv, mark = proctable.command(known)
+    known = before or Found()
+    argv, mark = proctable.command(_pid(key) for key in _keys(known))
     done = await host.run(argv)
     fields = proctable.fields(done.stdout, mark)
     if not fields or fields[0].name != "system" or not fields[0].value.split():
         return await _find_with_ps(host)
-    found = read_look(fields, time.time(), known)
-    reused = [s.pid for s in found.servers if s.pid in known and s.key != known[s.pid].key]
+    found, reused = read_look(fields, time.time(), known)
     # A known PID that is now another process has to be looked at closely.
     return await find_servers(host) if reused else found
 
 
-def read_look(fields: Sequence[proctable.Field], now: float, known: dict[int, RawServer]) -> Found:
-    """The script's answer as servers. Pure: everything is in the arguments."""
+def _keys(found: Found) -> tuple[str, ...]:
+    return (*(server.key for server in found.servers), *found.others)
+
+
+def _pid(key: str) -> int:
+    return int(key.partition("@")[0])
+
+
+def read_look(fields: Sequence[proctable.Field], now: float, known: Found) -> tuple[Found, bool]:
+    """The script's answer as servers. Pure: everything is in the arguments.
+
+    Args:
+        known: the last look, whose processes were not looked at closely again.
+
+    Returns:
+        The look, and whether one of those processes is now another one.
+    """
     system = fields[0].value.split()
     uptime, hertz = float(system[0]), float(system[1]) if len(system) > 1 else 100.0
-    of: dict[int, dict[str, bytes]] = {}
+    seen: dict[str, dict[int, dict[str, bytes]]] = {}
     readers: dict[str, tuple[Reader, ...]] = {}
     for field in fields:
-        if field.name == "reader":
-            pipe, stdout, cwd, argv = (field.value.split(b"\n", 3) + [b""] * 4)[:4]
-            reader = Reader(
-                pid=field.pid,
-                argv=proctable.words(argv),
-                cwd=proctable.link(cwd),
-                stdout=proctable.link(stdout),
-            )
-            name = pipe.decode("ascii", "replace")
+        if field.name in ("titles", "stats", "files", "owners"):
+            seen[field.name] = proctable.by_file(field.value)
+        elif field.name == "reader":
+            name, reader = _reader(field)
             readers[name] = (*readers.get(name, ()), reader)
         else:
-            of.setdefault(field.pid, {})[field.name] = field.value
+            seen.setdefault("links", {}).setdefault(field.pid, {})[field.name] = field.value
 
+    old = {server.key: server for server in known.servers}
+    before = {_pid(key): key for key in _keys(known)}
     servers: dict[int, RawServer] = {}
     workers: dict[int, tuple[int, Worker]] = {}
-    for pid, about in of.items():
-        stat = proctable.parse_stat(about.get("server", about.get("worker", b"")))
+    others: list[str] = []
+    reused = False
+    for pid, files in seen.get("stats", {}).items():
+        stat = proctable.parse_stat(files.get("stat", b""))
         if stat is None:
             continue
-        if "worker" in about:
-            workers[pid] = (stat.ppid, _worker(pid, about.get("title", b"")))
-            continue
-        started = now - (uptime - stat.start_ticks / hertz)
         key = f"{pid}@{stat.start_ticks}"
-        old = known.get(pid)
-        if "argv" not in about:
-            if old is not None:
-                servers[pid] = msgspec.structs.replace(old, key=key, workers=())
-            continue
-        server = _server(pid, key, stat, started, about, readers)
-        if server is not None:
-            servers[pid] = server
-    servers = _without_helpers(servers)
-    return _joined(servers, workers, system)
+        if pid in before:
+            reused = reused or key != before[pid]
+            if key in old:
+                servers[pid] = msgspec.structs.replace(old[key], workers=())
+                continue
+            others.append(key)
+        elif pid in seen.get("files", {}):
+            about = {name: value for of in seen.values() for name, value in of.get(pid, {}).items()}
+            about["cmdline"] = seen["files"][pid].get("cmdline", b"")
+            started = now - (uptime - stat.start_ticks / hertz)
+            server = _server(pid, key, stat, started, about, readers)
+            if server is not None:
+                servers[pid] = server
+                continue
+            others.append(key)
+        title = seen.get("titles", {}).get(pid)
+        if title is not None:
+            workers[pid] = (stat.ppid, _worker(pid, title.get("cmdline", b"")))
+    helpers = _helpers(servers)
+    others += (servers.pop(pid).key for pid in helpers)
+    found = _joined(servers, workers, system)
+    return msgspec.structs.replace(found, others=tuple(others)), reused
+
+
+def _reader(field: proctable.Field) -> tuple[str, Reader]:
+    """A process that reads a pipe, and the pipe's name."""
+    pipe, stdout, cwd, argv = (field.value.split(b"\n", 3) + [b""] * 4)[:4]
+    return pipe.decode("ascii", "replace"), Reader(
+        pid=field.pid,
+        argv=proctable.words(argv),
+        cwd=proctable.link(cwd),
+        stdout=proctable.link(stdout),
+    )
 
 
 def _joined(
@@ -163,10 +197,11 @@ def _joined(
     of: dict[int, list[Worker]] = {pid: [] for pid in servers}
     orphans: list[Worker] = []
     for ppid, worker in workers.values():
-        parent = ppid
-        # Schedulers of a data-parallel server are children of its controller.
-        while parent in workers:
-            parent = workers[parent][0]
+        parent, above = ppid, dict(workers)
+        # Schedulers of a data-parallel server are children of its controller. What a host says
+        # may also go in a circle.
+        while parent in above:
+            parent = above.pop(parent)[0]
         of.get(parent, orphans).append(worker)
     count = system[2].decode() if len(system) > 2 else "all"
     looked_at = [f"{count} processes in /proc, for sglang.launch_server and sglang serve"]
@@ -183,13 +218,13 @@ def _joined(
     )
 
 
-def _without_helpers(servers: dict[int, RawServer]) -> dict[int, RawServer]:
+def _helpers(servers: dict[int, RawServer]) -> list[int]:
     """A forked helper has its server's command line."""
-    return {
-        pid: server
+    return [
+        pid
         for pid, server in servers.items()
-        if server.ppid not in servers or servers[server.ppid].argv != server.argv
-    }
+        if server.ppid in servers and servers[server.ppid].argv == server.argv
+    ]
 
 
 def _worker(pid: int, title: bytes) -> Worker:
@@ -205,10 +240,12 @@ def _server(
     about: dict[str, bytes],
     readers: dict[str, tuple[Reader, ...]],
 ) -> RawServer | None:
-    argv = proctable.words(about["argv"])
+    argv = proctable.words(about["cmdline"])
     if not is_server(argv):
         return None
-    environment = _environment(about.get("environ", b"?"))
+    fd2 = proctable.link(about.get("fd2", b"?"))
+    # Whose files may be seen has an environment that may be read, be it an empty one.
+    environment = _environment(about.get("environ", b"?" if fd2 is None else b""))
     uid, user = _owner(about.get("owner", b""))
     cgroup = about.get("cgroup", b"").decode("utf-8", "replace")
     unit, user_unit = unit_of(cgroup)
@@ -217,7 +254,7 @@ def _server(
     output = Output(
         pid=pid,
         fd1=proctable.link(about.get("fd1", b"?")),
-        fd2=proctable.link(about.get("fd2", b"?")),
+        fd2=fd2,
         readers=readers,
         container=container_of(cgroup),
         unit=unit,
@@ -228,7 +265,7 @@ def _server(
         uid=uid,
     )
     placed: Placed = find_log(output)
-    hidden = environment is None or output.fd2 is None
+    hidden = environment is None or fd2 is None
     return RawServer(
         key=key,
         pid=pid,

@@ -1,7 +1,8 @@
 """The small script that looks at a host's processes, and its answer taken apart.
 
-One `grep` over every command line finds the candidates; only those are looked at closely, and
-only once: a process that was seen before (same PID, same start) costs one small read.
+One `grep` over every command line finds the candidates, and one each reads what all of them are
+called and when they started. Only what may be a server is looked at closely, and only once: to
+start a command costs as much as to read a hundred files.
 """
 
 from __future__ import annotations
@@ -16,61 +17,73 @@ _SCRIPT = r"""
 LC_ALL=C; export LC_ALL
 mark=$1 known=$2
 field() { printf '\n%s %s %s\n' "$mark" "$1" "$2"; }
-linked() { field "$1" "$2"; readlink "$3" 2>/dev/null || echo '?'; }
+nl='
+'
+link() { field "$1" "$2"; printf '%s\n' "$3"; }
+# links PID: where its folder, its program and its output are
+links() {
+  p=$1 IFS=$nl
+  set -- $(readlink $p/cwd $p/exe $p/fd/1 $p/fd/2 2>/dev/null)
+  unset IFS
+  # One that may not be read is missing from the answer, and a name of two lines is one too many.
+  if [ $# != 4 ]; then
+    set --
+    for f in cwd exe fd/1 fd/2; do
+      l=$(readlink $p/$f 2>/dev/null) || l='?'
+      set -- "$@" "$l"
+    done
+  fi
+  link cwd $p "$1"; link exe $p "$2"; link fd1 $p "$3"; link fd2 $p "$4"
+  for l in "$3" "$4"; do
+    case $l in pipe:*) case " $pipes " in *" $l "*) ;; *) pipes="$pipes $l";; esac;; esac
+  done
+}
 
 field system 0
 read -r up _ </proc/uptime; echo "$up"
 getconf CLK_TCK 2>/dev/null || echo 100
 cd /proc || exit 1
 set -- [0-9]*; echo $#
+everybody=$*
 
-pipes=
-for p in $(grep -l sglang [0-9]*/cmdline 2>/dev/null); do
-  p=${p%/cmdline}
-  [ "$p" != $$ ] || continue
-  line=$(tr '\0' ' ' <$p/cmdline 2>/dev/null)
-  case $line in
-    sglang::*) kind=worker;;
-    *launch_server*|*"sglang serve"*) kind=server;;
-    *) continue;;
-  esac
-  read -r stat <$p/stat || continue
-  field $kind $p; printf '%s\n' "$stat"
-  if [ $kind = worker ]; then field title $p; printf '%s\n' "$line"; continue; fi
-  case " $known " in *" $p "*) continue;; esac
-  field argv $p; cat $p/cmdline
-  field environ $p; cat $p/environ 2>/dev/null || printf '?'
-  field owner $p; stat -c '%u %U' $p
-  field cgroup $p; cat $p/cgroup 2>/dev/null
-  linked cwd $p $p/cwd
-  linked exe $p $p/exe
-  linked fd1 $p $p/fd/1
-  linked fd2 $p $p/fd/2
-  for f in 1 2; do
-    l=$(readlink $p/fd/$f 2>/dev/null)
-    case $l in pipe:*) case " $pipes " in *" $l "*) ;; *) pipes="$pipes $l";; esac;; esac
-  done
+# Word by word, and not as a pattern: the shell would look at every file that fits.
+set -- $(grep -l sglang $(printf '%s/cmdline ' "$@") 2>/dev/null)
+field titles 0; [ $# = 0 ] || grep -aoH '^sglang::[[:graph:]]*' "$@" 2>/dev/null
+field stats 0; [ $# = 0 ] || grep -aH '' $(for f; do echo "${f%cmdline}stat"; done) 2>/dev/null
+[ $# = 0 ] || set -- $(grep -al -e launch_server -e http_server -e 'serve[^r]' "$@" 2>/dev/null)
+
+new= pipes=
+for f; do
+  p=${f%/cmdline}
+  case " $known $$ " in *" $p "*) ;; *) new="$new $p";; esac
 done
+if [ -n "$new" ]; then
+  of() { printf "%s/$1 " $new; }
+  field files 0; grep -aH '' $(of cmdline) $(of environ) $(of cgroup) 2>/dev/null
+  field owners 0; stat -c '%n/owner:%u %U' $new 2>/dev/null
+  for p in $new; do links $p; done
+fi
 
 # Who reads those pipes as its input; and who reads what that one writes.
+inputs=
+if [ -n "$pipes" ]; then
+  inputs=$(ls -ln $(printf '%s/fd/0 ' $everybody) 2>/dev/null |
+    sed -n 's|.* \([0-9]*\)/fd/0 -> \(pipe:\[[0-9]*\]\)$|\1 \2|p')
+fi
 for depth in 1 2 3; do
   [ -n "$pipes" ] || break
   next=
-  set --
-  for l in $pipes; do
-    n=${l#pipe:[}
-    set -- "$@" -o -lname "pipe:\\[${n%]}\\]"
-  done
-  shift
-  for f in $(find [0-9]*/fd/0 -maxdepth 0 \( "$@" \) 2>/dev/null); do
-    p=${f%%/*}
-    field reader $p; readlink $f || echo '?'
+  while read -r p l; do
+    case " $pipes " in *" $l "*) ;; *) continue;; esac
+    field reader $p; printf '%s\n' "$l"
     o=$(readlink $p/fd/1 2>/dev/null) || o='?'
     printf '%s\n' "$o"
     readlink $p/cwd 2>/dev/null || echo '?'
     cat $p/cmdline
     case $o in pipe:*) next="$next $o";; esac
-  done
+  done <<END
+$inputs
+END
   pipes=$next
 done
 field end 0
@@ -113,6 +126,24 @@ def fields(answer: bytes, mark: str) -> list[Field]:
         if newline and pid.isdigit():
             found.append(Field(name=name.decode("ascii", "replace"), pid=int(pid), value=value))
     return found
+
+
+def by_file(value: bytes) -> dict[int, dict[str, bytes]]:
+    """What `grep -H` found, by process and file: `PID/FILE:LINE` on each line.
+
+    A file's last newline is not there: whether it had one, `grep` does not say.
+    """
+    found: dict[int, dict[str, list[bytes]]] = {}
+    for line in value.split(b"\n"):
+        name, colon, text = line.partition(b":")
+        pid, _, file = name.partition(b"/")
+        if colon and pid.isdigit() and len(pid) < 10:
+            files = found.setdefault(int(pid), {})
+            files.setdefault(file.decode("ascii", "replace"), []).append(text)
+    return {
+        pid: {file: b"\n".join(lines) for file, lines in files.items()}
+        for pid, files in found.items()
+    }
 
 
 def parse_stat(value: bytes) -> Stat | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from eagletui.engine.command import CommandLine
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuProcess, GpuReader
+from eagletui.host.listening import listeners, listens, stranger
 from eagletui.host.processes import Found, RawServer, find_servers
 from eagletui.host.versions import sglang_version
 from eagletui.model.errors import ConnectionLost, HostError
@@ -36,6 +39,7 @@ class Discovery:
         self._gpus: Mapping[int, tuple[int, ...]] = {}
         self._started: dict[str, float | None] = {}
         self._looks = 0
+        self._listening: set[str] = set()
         self._found: Found | None = None
         self._hurry = asyncio.Event()
 
@@ -60,6 +64,7 @@ class Discovery:
     def forget(self) -> None:
         """Another connection may show another boot of the host: nothing is known of it."""
         self._found = None
+        self._listening.clear()
 
     async def look(self, host: Host) -> tuple[tuple[Target, ...], tuple[str, ...]]:
         """One look.
@@ -77,6 +82,7 @@ class Discovery:
         self._places = assign_places(
             [(raw.pid, commands[raw.pid].port) for raw in servers], self._places
         )
+        held_by = await self._strangers(host, servers, commands, found)
         targets = []
         for raw in servers:
             command = commands[raw.pid]
@@ -93,6 +99,7 @@ class Discovery:
                     url=command.url,
                     api_key=self._wanted.api_key or command.api_key,
                     log_problem=raw.log_problem,
+                    port_held_by=held_by.get(raw.pid),
                 )
             )
         looked_at = found.looked_at
@@ -110,6 +117,41 @@ class Discovery:
             if self._found is None:
                 return Found(looked_at=(visible(error.what),))
         return self._found
+
+    async def _strangers(
+        self,
+        host: Host,
+        servers: Sequence[RawServer],
+        commands: Mapping[int, CommandLine],
+        found: Found,
+    ) -> dict[int, int]:
+        """Servers whose port another process listens on; pid → who does.
+
+        One that listens does so for as long as it lives, and one whose files may not be read stays
+        unknown: neither is asked about again.
+        """
+        asked = [raw for raw in servers if raw.key not in self._listening and commands[raw.pid].url]
+        if not asked:
+            return {}
+        suspects = [pid for raw in found.servers for pid in raw.pids]
+        try:
+            there = await listeners(
+                host, {raw.pid: commands[raw.pid].port for raw in asked}, suspects
+            )
+        except ConnectionLost:
+            raise
+        except HostError:
+            return {}
+        held_by: dict[int, int] = {}
+        for raw in asked:
+            sockets = there.get(raw.pid)
+            if sockets is None or listens(raw.pids, sockets):
+                self._listening.add(raw.key)
+                continue
+            at = urlsplit(commands[raw.pid].url).hostname or ""
+            if (who := stranger(raw.pids, at, sockets)) is not None:
+                held_by[raw.pid] = who
+        return held_by
 
     def _is_wanted(self, raw: RawServer) -> bool:
         named = self._wanted.pid is None or raw.pid == self._wanted.pid
@@ -154,6 +196,8 @@ class Discovery:
             target,
             process=process,
             url=url or target.url,
+            # An address given by hand is what the person wants to be read.
+            port_held_by=None if url not in ("", target.url) else target.port_held_by,
             # What a command line says is for that server, not for any address that was typed.
             api_key=target.api_key if url in ("", target.url) else self._wanted.api_key,
             log_problem="" if self._log else target.log_problem,

@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 
+from eagletui.engine.diagnosis import diagnosis
 from eagletui.engine.silence import redirect_lost
 from eagletui.engine.verdicts import Watch, live_verdicts
 from eagletui.host.base import Host
@@ -36,8 +37,8 @@ from eagletui.monitor.api import Wanted, clamp_interval
 from eagletui.monitor.backoff import delay
 from eagletui.monitor.discovery import Discovery
 from eagletui.monitor.hub import Hub
-from eagletui.monitor.scraper import Scraper
-from eagletui.monitor.servers import Target
+from eagletui.monitor.scraper import HELD_ADVICE, Scraper
+from eagletui.monitor.servers import Target, port_held
 from eagletui.monitor.tail import Tail
 from eagletui.store.launches import LaunchMemory
 
@@ -397,8 +398,14 @@ class Monitor:
             url=target.url,
             api_key=target.api_key,
             wall=self._wall,
+            held=lambda: self._port_held(target.process.key),
         )
         await scraper.run(self._emit, lambda: self._interval)
+
+    def _port_held(self, key: str) -> str:
+        """Words about who listens on this server's port in its place; "" for nobody."""
+        target = self._targets.get(key)
+        return "" if target is None else port_held(target)
 
     def _recall(self, target: Target) -> None:
         if self._memory is None:
@@ -463,6 +470,7 @@ class Monitor:
                 alerts = (
                     *live_verdicts(server, self._state, now, self._watch),
                     *self._about_log(server, now),
+                    *self._about_port(key),
                 )
                 gist = tuple((alert.code, alert.title) for alert in alerts)
                 if said.get(key) != gist:
@@ -482,6 +490,10 @@ class Monitor:
             file=server.process.log.target,
         )
         return () if lost is None else (lost,)
+
+    def _about_port(self, key: str) -> tuple[Diagnosis, ...]:
+        words = self._port_held(key)
+        return (diagnosis("port-in-use", "error", words, advice=HELD_ADVICE),) if words else ()
 
     def _judged(self) -> list[tuple[str, ServerState]]:
         selected = self._state.selected

@@ -27,6 +27,10 @@ LONGEST_REST = 5.0
 # nothing ever. After so many replies without, between which tokens came, they are not asked for.
 GIVE_UP_LOADS = 20
 LOADS_PATH = "/v1/loads?include=core,spec"
+HELD_ADVICE = (
+    "Stop one of the two, or start this server with another --port. Its metrics are read once it "
+    "listens itself."
+)
 INFO_PATHS = ("/server_info", "/get_server_info")
 
 
@@ -47,6 +51,8 @@ class Scraper:
         url: base address as seen from the host.
         api_key: sent as a bearer token where there is one.
         wall: the user's clock.
+        held: words about the process that listens on the server's port in its place, "" for none.
+            As long as there is one, nothing is read: its numbers are not this server's.
     """
 
     def __init__(
@@ -57,8 +63,10 @@ class Scraper:
         url: str,
         api_key: str | None,
         wall: Callable[[], float],
+        held: Callable[[], str] = lambda: "",
     ) -> None:
         self._session = session
+        self._held = held
         self._server = server
         self._url = url
         # A command line may hold anything; no header carries a control character.
@@ -89,6 +97,9 @@ class Scraper:
 
     async def once(self) -> list[Event]:
         """One scrape; what the server says of itself too, the first time it answers."""
+        if held := self._held():
+            self._informed = False
+            return [self._failed("refused", held, HELD_ADVICE)]
         began = time.monotonic()
         reading, failed = await self._unless_off()
         if failed is not None and failed.problem != "not found":

@@ -19,12 +19,15 @@ class Target(Data, frozen=True):
     Attributes:
         api_key: stays in the monitor.
         log_problem: what is wrong with where the log goes, one word.
+        port_held_by: pid of the process that listens on its port in its place; None where nobody
+            does, as far as one may see.
     """
 
     process: ServerProcess
     url: str = ""
     api_key: str | None = None
     log_problem: str = ""
+    port_held_by: int | None = None
 
     def __repr__(self) -> str:
         """Without the key: a traceback may show it."""
@@ -73,6 +76,14 @@ def _shown(speculative: Speculative) -> Speculative:
         algorithm=visible(speculative.algorithm) if speculative.algorithm else None,
         draft_model=visible(speculative.draft_model) if speculative.draft_model else None,
     )
+
+
+def port_held(target: Target) -> str:
+    """Words about the process that listens on a server's port in its place; "" for none."""
+    who, port = target.port_held_by, target.process.port
+    if who is None:
+        return ""
+    return f"Port {port} is held by process {who}: this server cannot open it"
 
 
 def given_server(log: str, metrics: str) -> ServerProcess:

@@ -354,4 +354,10 @@ def main() -> NoReturn:
     if not folder:
         sys.exit("This sglang is a stand-in and runs only inside an eagletui simulated host.")
     server = Server(Settings(Path(folder)), sys.argv[1:], os.environ)
-    os._exit(asyncio.run(server.run()))
+
+    async def live() -> NoReturn:
+        # A loop closes its wake-up descriptor before it takes the handlers of signals back: the
+        # end of a worker in between would be complained of as the log's last words.
+        os._exit(await server.run())
+
+    asyncio.run(live())

@@ -18,6 +18,7 @@ import pytest
 from eagletui.host import followscript
 from eagletui.host import local as local_module
 from eagletui.host.base import FileChunk, FilePosition
+from eagletui.host.follow import Follower
 from eagletui.host.local import LocalHost
 from eagletui.host.ssh import SshHost
 from eagletui.model.errors import ConnectionLost, HostError
@@ -526,3 +527,23 @@ async def test_random_lives(host: AnyHost, log: Path, seed: int) -> None:
     life.append()
     await watcher.caught_up(life)
     await watcher.leave()
+
+
+@pytest.mark.parametrize(
+    ("base", "read", "live"),
+    [(3, b"abc", True), (3, b"abcd", True), (3, b"ab", False), (3, b"", False), (0, b"", True)],
+)
+def test_what_comes_while_a_dead_tail_is_started_again_is_live(
+    base: int, read: bytes, live: bool
+) -> None:
+    """Tail was killed on the host: what is written until the next start was not there before us."""
+    follower = Follower("/a.log", position=None, history=None, marks={})
+    follower.command()
+    said = b"/x/tail\n/x/tail: at 5 0 %d\n/x/tail: ok\n" % base
+    assert b"".join(chunk.data for chunk in follower.feed(said + read)) == read
+    follower.finish()
+    follower.command()
+    # Everything is sent again from the last bytes that are known, here from the beginning.
+    again = b"/x/tail\n/x/tail: at 5 0 9\n/x/tail: ok\n"
+    (chunk,) = follower.feed(again + read + b"new")
+    assert (chunk.data, chunk.live) == (b"new", live)

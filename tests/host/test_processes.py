@@ -214,7 +214,7 @@ def test_cgroups(cgroup: str, container: str, unit: tuple[str, bool] | None) -> 
 
 def stat(pid: int, ppid: int, ticks: int) -> bytes:
     rest = " ".join(["0"] * 14)
-    return f"{pid} (a) b) c) S {ppid} {pid} {pid} 0 {rest} {ticks} 1 2\n".encode()
+    return f"{pid} (a) b) c) S {ppid} {pid} {pid} 0 {rest} {ticks} 1 2".encode()
 
 
 def answer(*parts: tuple[str, int, bytes]) -> list[proctable.Field]:
@@ -222,32 +222,56 @@ def answer(*parts: tuple[str, int, bytes]) -> list[proctable.Field]:
     return proctable.fields(b"chatter" + data, "MARK")
 
 
-SYSTEM = ("system", 0, b"1000.50 10.0\n100\n321\n")[0:3]
+Part = tuple[str, int, bytes]
+
+
+def files(name: str, *found: tuple[int, str, bytes]) -> Part:
+    """What `grep -H` says of these files."""
+    lines = [b"%d/%s:%s" % (p, f.encode(), x) for p, f, v in found for x in v.split(b"\n")]
+    return (name, 0, b"".join(line + b"\n" for line in lines))
+
+
+def seen(*processes: tuple[int, int, int]) -> Part:
+    """(pid, parent, start) of every process that may be a server or a worker."""
+    return files("stats", *((pid, "stat", stat(pid, ppid, t)) for pid, ppid, t in processes))
+
+
+def titles(**of: str) -> Part:
+    return files("titles", *((int(p[1:]), "cmdline", t.encode()) for p, t in of.items()))
+
+
+def look_at(*parts: Part, now: float = 0.0, known: Found | None = None) -> tuple[Found, bool]:
+    return read_look(answer(SYSTEM, *parts), now, known or Found())
+
+
 SYSTEM = ("system", 0, b"1000.50\n100\n321\n")
 
 
 def test_an_answer_becomes_servers() -> None:
     argv = b"python\0-m\0sglang.launch_server\0--api-key\0s3cret\0--x\0a\nb\0"
-    look = answer(
-        SYSTEM,
-        ("server", 10, stat(10, 1, 5050)),
-        ("argv", 10, argv),
-        ("environ", 10, b"NCCL_PROTO=LL\0SECRET=1\0HF_HOME=/h\0TMUX=/t/s,1,2\0TMUX_PANE=%7\0"),
-        ("owner", 10, b"1000 ann\n"),
-        ("cgroup", 10, b"0::/user.slice/user-1000.slice/session-3.scope\n"),
+    environ = b"NCCL_PROTO=LL\0SECRET=1\0HF_HOME=/h\0TMUX=/t/s,1,2\0TMUX_PANE=%7\0"
+    found, reused = look_at(
+        titles(
+            p20="sglang::data_parallel_controller",
+            p21="sglang::scheduler_DP1_TP3",
+            p30="sglang::scheduler_TP0",
+        ),
+        seen((10, 1, 5050), (20, 10, 5100), (21, 20, 5200), (30, 1, 99)),
+        files(
+            "files",
+            (10, "cmdline", argv),
+            (10, "environ", environ),
+            (10, "cgroup", b"0::/user.slice/user-1000.slice/session-3.scope"),
+        ),
+        files("owners", (10, "owner", b"1000 ann")),
         ("cwd", 10, b"/home/ann\n"),
         ("exe", 10, b"/usr/bin/python3.12\n"),
         ("fd1", 10, b"/dev/pts/1\n"),
         ("fd2", 10, b"/dev/pts/1\n"),
-        ("worker", 20, stat(20, 10, 5100)),
-        ("title", 20, b"sglang::data_parallel_controller \n"),
-        ("worker", 21, stat(21, 20, 5200)),
-        ("title", 21, b"sglang::scheduler_DP1_TP3\n"),
-        ("worker", 30, stat(30, 1, 99)),
-        ("title", 30, b"sglang::scheduler_TP0\n"),
         ("end", 0, b""),
+        now=2_000_000.0,
     )
-    found = read_look(look, 2_000_000.0, {})
+    assert not reused
     (server,) = found.servers
     assert server.argv[-1] == "a\nb"
     assert server.argv[4] == "s3cret"
@@ -266,22 +290,34 @@ def test_an_answer_becomes_servers() -> None:
     assert found.looked_at[0].startswith("321 processes")
     assert "30" in found.looked_at[1]
     # The next look says only that it is still there.
-    again = read_look(answer(SYSTEM, ("server", 10, stat(10, 1, 5050))), 3.0, {10: server})
+    again, reused = look_at(seen((10, 1, 5050)), now=3.0, known=found)
+    assert not reused
     assert again.servers[0].argv == server.argv
     assert again.servers[0].workers == ()
     assert again.servers[0].started_at == server.started_at
+    assert look_at(known=found)[0].servers == ()
+    assert look_at(seen((10, 1, 5051)), known=found)[1]
+
+
+def test_what_only_names_a_server_is_looked_at_once() -> None:
+    shell = b"sh\0-c\0python -m sglang.launch_server | tee log\0"
+    found, _ = look_at(seen((9, 1, 5)), files("files", (9, "cmdline", shell)))
+    assert (found.servers, found.others) == ((), ("9@5",))
+    assert look_at(seen((9, 1, 5)), known=found) == (found, False)
+    assert look_at(known=found)[0].others == ()
+    assert look_at(seen((9, 1, 6)), known=found)[1]
+    argv, _ = proctable.command([9])
+    assert argv[-1] == "9"
 
 
 def test_another_users_process() -> None:
-    look = answer(
-        SYSTEM,
-        ("server", 10, stat(10, 1, 5)),
-        ("argv", 10, b"sglang\0serve\0"),
-        ("environ", 10, b"?"),
-        ("owner", 10, b"1001 bob\n"),
+    found, _ = look_at(
+        seen((10, 1, 5)),
+        files("files", (10, "cmdline", b"sglang\0serve\0")),
+        files("owners", (10, "owner", b"1001 bob")),
         *((name, 10, b"?\n") for name in ("cwd", "exe", "fd1", "fd2")),
     )
-    (server,) = read_look(look, 0.0, {}).servers
+    (server,) = found.servers
     assert server.environment is None
     assert server.log == LogPlace(kind="none", detail="the files of bob's process cannot be seen")
     assert server.log_problem == "hidden"
@@ -290,29 +326,38 @@ def test_another_users_process() -> None:
 
 def test_an_owner_without_a_name_is_called_by_number() -> None:
     """`stat` says UNKNOWN of everybody whom /etc/passwd does not name (containers, LDAP)."""
-    look = answer(
-        SYSTEM,
-        ("server", 10, stat(10, 1, 5)),
-        ("argv", 10, b"sglang\0serve\0"),
-        ("environ", 10, b"?"),
-        ("owner", 10, b"1001 UNKNOWN\n"),
+    found, _ = look_at(
+        seen((10, 1, 5)),
+        files("files", (10, "cmdline", b"sglang\0serve\0")),
+        files("owners", (10, "owner", b"1001 UNKNOWN")),
         *((name, 10, b"?\n") for name in ("cwd", "exe", "fd1", "fd2")),
     )
-    (server,) = read_look(look, 0.0, {}).servers
+    (server,) = found.servers
     assert (server.uid, server.user) == (1001, "uid 1001")
     assert server.log.detail == "the files of uid 1001's process cannot be seen"
 
 
 def test_a_forked_helper_is_no_server() -> None:
     argv = b"sglang\0serve\0"
-    look = answer(
-        SYSTEM,
-        ("server", 10, stat(10, 1, 5)),
-        ("argv", 10, argv),
-        ("server", 11, stat(11, 10, 6)),
-        ("argv", 11, argv),
+    found, _ = look_at(
+        seen((10, 1, 5), (11, 10, 6)),
+        files("files", (10, "cmdline", argv), (11, "cmdline", argv)),
     )
-    assert [server.pid for server in read_look(look, 0.0, {}).servers] == [10]
+    assert [server.pid for server in found.servers] == [10]
+    again, _ = look_at(seen((10, 1, 5), (11, 10, 6)), known=found)
+    assert again == found
+
+
+def test_parents_in_a_circle_end() -> None:
+    both = titles(p20="sglang::scheduler_TP0", p21="sglang::scheduler_TP1")
+    found, _ = look_at(both, seen((20, 21, 5), (21, 20, 5)))
+    assert [worker.pid for worker in found.orphans] == [20, 21]
+
+
+def test_an_empty_environment_is_not_a_hidden_one() -> None:
+    part = files("files", (10, "cmdline", b"sglang\0serve\0"))
+    (server,) = look_at(seen((10, 1, 5)), part, ("fd2", 10, b"/a.log\n"))[0].servers
+    assert (server.environment, server.hidden) == ({}, "")
 
 
 @given(
@@ -320,25 +365,22 @@ def test_a_forked_helper_is_no_server() -> None:
         st.tuples(
             st.sampled_from(
                 [
-                    "server",
-                    "worker",
-                    "argv",
-                    "environ",
-                    "owner",
-                    "fd2",
-                    "cgroup",
-                    "title",
-                    "reader",
-                    "cwd",
+                    *("titles", "stats", "files", "owners"),
+                    *("cwd", "exe", "fd1", "fd2", "reader", "else"),
                 ]
             ),
             st.integers(1, 3),
-            st.binary(max_size=60),
+            st.one_of(
+                st.binary(max_size=60),
+                st.binary(max_size=40).map(lambda rest: b"1/cmdline:sglang\0serve\n1/" + rest),
+                st.binary(max_size=40).map(lambda rest: stat(1, 1, 5).join([b"1/stat:", rest])),
+            ),
         )
     )
 )
-def test_any_answer_is_survived(parts: list[tuple[str, int, bytes]]) -> None:
-    assert isinstance(read_look(answer(SYSTEM, *parts), 0.0, {}), Found)
+def test_any_answer_is_survived(parts: list[Part]) -> None:
+    found, _ = look_at(*parts)
+    assert look_at(*parts, known=found)[0].looked_at
 
 
 # --- real processes ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from eagletui.monitor.api import Wanted
-from tests.live.server import LabServer, why_not
+from tests.live.server import LabServer, started, why_not
 from tests.live.ssh import ALIAS
 from tests.live.watcher import Watcher
 from tests.sshd import MISSING, SSHD, Sshd, start_sshd
@@ -58,16 +58,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def starting_eagle(folder: Path) -> Iterator[LabServer]:
     """EAGLE3 (k=3, topk 1, 4 draft tokens), as soon as its process is there."""
-    server = LabServer(
-        folder,
-        "eagle",
-        "EAGLE3",
-        ["--decode-log-interval", "5"],
-        environment={"SGLANG_CPU_OMP_THREADS_BIND": ONE_CORE},
-    )
-    assert server.pid
-    yield server
-    server.stop()
+    with started(folder, "eagle", "EAGLE3", cores=ONE_CORE) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -88,18 +80,9 @@ def eagle(starting_eagle: LabServer, watcher: Watcher) -> LabServer:
 @pytest.fixture(scope="session")
 def plain(folder: Path) -> Iterator[LabServer]:
     """A server without speculation and without metrics, its log in `2>&1 | tee`."""
-    server = LabServer(
-        folder,
-        "plain",
-        "off",
-        ["--decode-log-interval", "5"],
-        redirect="tee",
-        metrics=False,
-        environment={"SGLANG_CPU_OMP_THREADS_BIND": OTHER_CORE},
-    )
-    server.wait_ready()
-    yield server
-    server.stop()
+    with started(folder, "plain", "off", cores=OTHER_CORE, redirect="tee", metrics=False) as server:
+        server.wait_ready()
+        yield server
 
 
 Command = Callable[..., Any]

@@ -228,6 +228,31 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+@contextlib.contextmanager
+def started(
+    folder: Path, name: str, algorithm: str, *flags: str, cores: str, **options: Any
+) -> Iterator[LabServer]:
+    """A server that logs every fifth step, from the moment its process is there until it is ended.
+
+    Args:
+        cores: which its threads are bound to, `|` between ranks.
+        options: of `LabServer`.
+    """
+    server = LabServer(
+        folder,
+        name,
+        algorithm,
+        [*flags, "--decode-log-interval", "5"],
+        environment={"SGLANG_CPU_OMP_THREADS_BIND": cores},
+        **options,
+    )
+    try:
+        assert server.pid
+        yield server
+    finally:
+        server.stop()
+
+
 def free_port() -> int:
     """A TCP port of 127.0.0.1 that nobody listens on."""
     with socket.socket() as probe:

@@ -13,7 +13,7 @@ import pytest
 from eagletui.model import events as ev
 from eagletui.monitor.api import Wanted
 from tests.live.conftest import Command
-from tests.live.server import LabServer
+from tests.live.server import LabServer, started
 from tests.live.ssh import ALIAS
 from tests.live.watcher import Watcher
 from tests.sshd import Sshd
@@ -58,16 +58,8 @@ def test_a_redirect_in_the_wrong_order_is_named(folder: Path, sshd: Sshd) -> Non
 @pytest.fixture(scope="module")
 def two_ranks(folder: Path) -> Iterator[LabServer]:
     """TP2: two schedulers, each bound to a core."""
-    server = LabServer(
-        folder,
-        "two-ranks",
-        "off",
-        ["--tp-size", "2", "--decode-log-interval", "5"],
-        environment={"SGLANG_CPU_OMP_THREADS_BIND": "0|1"},
-    )
-    assert server.pid
-    yield server
-    server.stop()
+    with started(folder, "two-ranks", "off", "--tp-size", "2", cores="0|1") as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

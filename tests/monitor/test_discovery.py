@@ -6,17 +6,22 @@ from typing import Any
 
 import pytest
 
+from eagletui.host.listening import Listener
 from eagletui.host.processes import Found, RawServer
 from eagletui.model.errors import CommandTimeout, ConnectionLost
 from eagletui.monitor import discovery as discovery_module
 from eagletui.monitor.api import Wanted
 from eagletui.monitor.discovery import Discovery
+from eagletui.monitor.servers import port_held
 
 ARGV = ("python", "-m", "sglang.launch_server", "--model-path", "m", "--api-key", "sesame")
 RAW = RawServer(key="7@1", pid=7, start_ticks=1, argv=ARGV, cwd="/srv", environment={})
 OTHER = RawServer(
     key="8@1", pid=8, start_ticks=1, argv=(*ARGV, "--port", "30001"), cwd="/home", environment={}
 )
+
+
+SOCKETS: dict[int, tuple[Listener, ...]] = {}
 
 
 @pytest.fixture
@@ -40,7 +45,11 @@ def host(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         async def processes(self) -> tuple[()]:
             return ()
 
+    async def sockets(*_: object) -> dict[int, tuple[Listener, ...]]:
+        return SOCKETS
+
     monkeypatch.setattr(discovery_module, "find_servers", find)
+    monkeypatch.setattr(discovery_module, "listeners", sockets)
     monkeypatch.setattr(discovery_module, "sglang_version", version)
     monkeypatch.setattr(discovery_module, "GpuReader", NoGpus)
     return answers
@@ -106,3 +115,36 @@ async def test_a_named_pid_is_the_only_one(host: list[Any]) -> None:
 async def test_only_servers_below_a_folder(host: list[Any]) -> None:
     targets, _ = await look(Wanted(under="/srv"), host, Found(servers=(RAW, OTHER)))
     assert [target.process.pid for target in targets] == [7]
+
+
+async def test_who_holds_a_servers_port_is_told(
+    host: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two launches race for a port: the loser is told of the winner, until it listens itself."""
+    loser = RawServer(key="9@1", pid=9, start_ticks=1, argv=ARGV, cwd="/srv", environment={})
+    winner = Listener(address="0.0.0.0", pid=7)
+    said: list[dict[int, tuple[Listener, ...]]] = [
+        {7: (), 9: ()},
+        {7: (winner,), 9: (winner,)},
+        {9: (winner,)},
+        {9: (Listener(address="127.0.0.1", pid=9),)},
+    ]
+    asked: list[dict[int, int]] = []
+
+    async def sockets(_: object, ports: dict[int, int], __: object) -> object:
+        asked.append(ports)
+        return said.pop(0)
+
+    monkeypatch.setattr(discovery_module, "listeners", sockets)
+    discovery = Discovery(Wanted())
+    both = Found(servers=(RAW, loser))
+    host.extend([both] * 5)
+    seen = []
+    for _ in range(5):
+        targets, _looked = await discovery.look(None)  # type: ignore[arg-type]
+        seen.append([(target.port_held_by, port_held(target)) for target in targets])
+    words = "Port 30000 is held by process 7: this server cannot open it"
+    free, taken = (None, ""), (7, words)
+    assert seen == [[free, free], [free, taken], [free, taken], [free, free], [free, free]]
+    # Who listens, listens on: nobody is asked about twice.
+    assert asked == [{7: 30000, 9: 30000}] * 2 + [{9: 30000}] * 2

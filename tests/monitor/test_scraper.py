@@ -148,10 +148,30 @@ async def test_a_server_without_metrics_is_not_asked_every_second() -> None:
 @contextlib.asynccontextmanager
 async def _scraper(
     routes: dict[str, Callable[[web.Request], Awaitable[web.Response]]],
+    held: Callable[[], str] = lambda: "",
 ) -> AsyncIterator[Scraper]:
     app = web.Application()
     for path, handler in routes.items():
         app.router.add_get(path, handler)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         url = str(server.make_url("")).rstrip("/")
-        yield Scraper(session, server=":1", url=url, api_key=None, wall=lambda: 1.0)
+        yield Scraper(session, server=":1", url=url, api_key=None, wall=lambda: 1.0, held=held)
+
+
+async def test_a_port_that_another_process_holds_is_not_read() -> None:
+    asked = 0
+    held = "Port 1 is held by process 7: this server cannot open it"
+
+    async def metrics(_: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        return web.Response(text='sglang:num_running_reqs{tp_rank="0"} 1\n')
+
+    async with _scraper({"/metrics": metrics}, held=lambda: held) as scraper:
+        (failed,) = await scraper.once()
+        assert isinstance(failed, ScrapeFailed)
+        assert (failed.problem, failed.detail, asked) == ("refused", held, 0)
+        assert "--port" in failed.advice
+        held = ""
+        (scraped,) = await scraper.once()
+        assert isinstance(scraped, Scraped)
