@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 CONNECT = "eagletui.cli.connect"
 
+# What no first screen needs: imported behind it, on a thread, in this order.
+AFTER_THE_FIRST_PAINT = ("eagletui.tui.screens.main", "eagletui.tui.screens.servers", CONNECT)
+
 
 class ScreenOptions(Data, frozen=True):
     """What the command line says about the screen and what it watches."""
@@ -76,7 +79,9 @@ def open_screen(
 
     async def make(asker: Asker) -> Monitor:
         # asyncssh and aiohttp take half a second to import: not on the loop that paints.
-        connect = await asyncio.to_thread(importlib.import_module, CONNECT)
+        for name in AFTER_THE_FIRST_PAINT:
+            await asyncio.to_thread(importlib.import_module, name)
+        connect = importlib.import_module(CONNECT)
         where, chosen = await before() if before is not None else (target, options)
         wanted = connect.wanted_from(
             log=chosen.log,

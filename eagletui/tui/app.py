@@ -30,7 +30,6 @@ from eagletui.tui.messages import EventsArrived
 from eagletui.tui.palette import ActionCommands
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.connecting import ConnectingScreen
-from eagletui.tui.screens.main import MainScreen
 from eagletui.tui.session import Session, Toast, slices
 from eagletui.tui.theme import Themes, built_in_folder, load_themes, own_variables
 from eagletui.tui.view import WINDOW_NAMES, View
@@ -390,6 +389,8 @@ def place(state: State, wants_list: bool) -> str:
 
 def _make(kind: str) -> EagleScreen:
     if kind == "main":
+        from eagletui.tui.screens.main import MainScreen
+
         return MainScreen()
     if kind == "servers":
         from eagletui.tui.screens.servers import ServersScreen

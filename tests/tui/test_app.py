@@ -405,8 +405,10 @@ async def test_panels_that_say_the_same_are_not_painted(
 
 def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
     code = (
-        "import sys, eagletui.tui.app\n"
-        "heavy = {'asyncssh', 'aiohttp', 'plotext', 'rich.markdown', 'cryptography'}\n"
+        "import sys, eagletui.cli.demo\n"
+        "from eagletui.cli.screen import AFTER_THE_FIRST_PAINT\n"
+        "heavy = {'asyncssh', 'aiohttp', 'plotext', 'tomlkit', 'rich.markdown', 'cryptography'}\n"
+        "heavy |= {'eagletui.simulator.host', 'eagletui.monitor.monitor', *AFTER_THE_FIRST_PAINT}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

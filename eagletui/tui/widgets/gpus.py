@@ -18,9 +18,13 @@ MARK_MEANS = f"{MARK} used by this server"
 class Gpus(Panel):
     """One line a GPU; the selected server's own are marked, where others are beside them."""
 
+    _said: str | None = None
+
     def draw(self, view: View, size: Size) -> Content:
         state = view.state
-        self.border_subtitle = whose(view)
+        if (said := whose(view)) != self._said:
+            self._said = said
+            self.border_subtitle = said
         width, height = max(16, size.width), max(1, size.height)
         if not state.gpus:
             return line((state.gpus_detail or "no GPU reading yet", "$quiet"))
