@@ -28,28 +28,30 @@ def dots(
     line drawn is the same. `steps` keeps a value until the next one and then jumps.
     """
     out = Dots([], [], [])
+    xs, ys, flags = out
     scale = (rows - 1) / (high - low) if high > low and math.isfinite(high - low) else 0.0
 
     def row(value: float) -> int:
-        return round((min(high, max(low, value)) - low) * scale)
+        clipped = low if value < low else high if value > high else value
+        return round((clipped - low) * scale)
 
-    for column in gathered:
-        x = 2 * column.slot
-        joined = column.joined and bool(out.x)
+    for slot, least, most, _, last, rising, continues in gathered:
+        x = 2 * slot
+        joined = continues and bool(xs)
         if steps:
-            level = row(column.last)
-            if joined and out.y[-1] != level:
-                _put(out, x, out.y[-1], joined)
+            level = row(last)
+            if joined and ys[-1] != level:
+                _put(out, x, ys[-1], joined)
             _put(out, x, level, joined)
             _put(out, x + 1, level, True)
             continue
-        bottom, top = row(column.low), row(column.high)
-        if bottom == top:
-            _put(out, x, bottom, joined)
-            continue
-        ends = (bottom, top) if column.rising else (top, bottom)
-        _put(out, x, ends[0], joined)
-        _put(out, x + 1, ends[1], True)
+        bottom = row(least)
+        top = bottom if most == least else row(most)
+        _put(out, x, bottom if rising else top, joined)
+        if top != bottom:
+            xs.append(x + 1)
+            ys.append(top if rising else bottom)
+            flags.append(True)
     return out
 
 

@@ -15,6 +15,11 @@ from eagletui.tui.widgets.panel import Panel
 class Gpus(Panel):
     """One line a GPU; the selected server's own are marked."""
 
+    def depends_on(self, view: View) -> tuple[object, ...]:
+        """The GPUs, and which are the server's."""
+        mine = view.server.process.gpus if view.server else ()
+        return view.state.gpus, view.state.gpus_detail, mine, view.ascii_only
+
     def draw(self, view: View, size: Size) -> Content:
         state = view.state
         width, height = max(16, size.width), max(1, size.height)
