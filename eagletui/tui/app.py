@@ -217,8 +217,9 @@ class EagleApp(App[None]):
             self.screen.refresh_view()
 
     def _tick(self) -> None:
-        """Clocks that count; a panel whose text stays the same is not painted."""
-        self.draw_now()
+        """Clocks that count, where no event drew them a moment ago."""
+        if self.monotonic() - self._drawn_at >= TICK / 2:
+            self.draw_now()
 
     def _pop_up(self, toast: Toast) -> None:
         self.notify(visible(toast.text), title=toast.title, severity=toast.severity, markup=False)

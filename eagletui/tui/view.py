@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -76,8 +77,7 @@ class View(NamedTuple):
         if length is None:
             series = self.series
             firsts = [first for s in series.series.values() if (first := s.first)] if series else []
-            begin = min(firsts, default=end - 60.0)
-            return min(begin, end - 60.0), end
+            length = in_steps(max(60.0, end - min(firsts, default=end)))
         return end - length, end
 
     @property
@@ -87,3 +87,9 @@ class View(NamedTuple):
         if host is None:
             return self.now
         return self.now - host.clock_offset + host.utc_offset
+
+
+def in_steps(span: float) -> float:
+    """The span rounded up by a sixteenth at most, so that a growing one mostly stays the same."""
+    step = 2.0 ** (math.frexp(span)[1] - 5)
+    return math.ceil(span / step) * step

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
+from textual.strip import Strip
 
 from eagletui.model.history import Marker
 from eagletui.model.series import Series, Window
+from eagletui.tui.widgets import chart_columns as columns
 from eagletui.tui.widgets import chart_points as points
 from eagletui.tui.widgets import chart_scale as scale
 from eagletui.tui.widgets.chart import Chart, Line
@@ -81,7 +83,8 @@ async def test_stacked_lines_add_up_and_are_named() -> None:
     assert "20.0 ms verify" in text
     assert "draft 10.0 ms" in text
     assert "draft extend 5.00 ms" in text
-    layers = points.stacked([points.columns(line.window, END - 60, END, 30) for line in lines])
+    grid = columns.grid_of(END - 60, END, 30)
+    layers = columns.stacked([columns.columns(line.window, grid) for line in lines])
     assert [layer[10].mean for layer in layers] == [20.0, 30.0, 35.0]
 
 
@@ -195,14 +198,14 @@ def test_gaps_are_not_joined() -> None:
         if at == 5:
             series.gap()
         series.add(float(at), 1.0)
-    gathered = points.columns(series.window(0, 10), 0.0, 10.0, 10)
+    gathered = columns.columns(series.window(0, 10), columns.Grid(0, 10, 1.0))
     assert [column.joined for column in gathered] == [False] + [True] * 4 + [False] + [True] * 4
     assert points.dots(gathered, 0, 2, 9).joined.count(False) == 2
 
 
 def test_at_most_two_points_a_column_hold_the_extremes() -> None:
     values = [math.sin(i) * i for i in range(3600)]
-    gathered = points.columns(window(*values), END - 3599, END, 100)
+    gathered = columns.columns(window(*values), columns.grid_of(END - 3600, END, 100))
     assert len(gathered) == 100
     assert max(column.high for column in gathered) == max(values)
     assert min(column.low for column in gathered) == min(values)
@@ -212,13 +215,13 @@ def test_at_most_two_points_a_column_hold_the_extremes() -> None:
 def test_samples_that_are_not_finite_leave_a_gap() -> None:
     times = array("d", [0, 1, 2, 3, 4])
     values = array("d", [1, math.nan, 2, math.inf, 3])
-    kept = points.finite(Window(times, values, [False, True, True, True, True]))
+    kept = columns.finite(Window(times, values, [False, True, True, True, True]))
     assert list(kept.values) == [1, 2, 3]
     assert list(kept.joined) == [False, False, False]
 
 
 def test_a_step_line_keeps_its_value_and_jumps() -> None:
-    gathered = points.columns(window(3, 3, 2, 2), END - 3, END, 4)
+    gathered = columns.columns(window(3, 3, 2, 2), columns.Grid(int(END) - 3, 4, 1.0))
     grid = points.dots(gathered, 0, 3, 4, steps=True)
     assert list(zip(grid.x, grid.y, strict=True)) == [(0, 3), (4, 3), (4, 2), (7, 2)]
 
@@ -360,3 +363,75 @@ def test_whatever_is_shown_the_process_lives() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-3000:]
+
+
+def test_a_sample_stays_in_its_column_while_time_moves_on() -> None:
+    shown = window(*map(float, range(600)), step=0.37)
+    places: dict[float, set[int]] = {}
+    for frame in range(200):
+        grid = columns.grid_of(END - 60 + frame * 0.29, END + frame * 0.29, 133)
+        assert grid.begin < END + frame * 0.29 <= grid.end
+        for column in columns.columns(shown, grid):
+            places.setdefault(column.low, set()).add(column.slot + grid.first)
+    assert len(places) > 100
+    # The leftmost column of a frame is whole too, so that every sample has one place.
+    assert {len(found) for found in places.values()} == {1}
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 9), st.sampled_from([1.0, 2.0, math.nan, 5.0]), st.booleans()),
+        max_size=60,
+    ),
+    st.integers(1, 40),
+    st.lists(st.tuples(st.integers(0, 8), st.floats(0, 9), st.integers(0, 3)), max_size=8),
+)
+def test_columns_counted_anew_where_samples_came_are_all_columns(
+    steps: list[tuple[float, float, bool]],
+    count: int,
+    frames: list[tuple[int, float, int]],
+) -> None:
+    """Whatever comes, leaves and moves between two pictures."""
+    times = [END + sum(step for step, _, _ in steps[: i + 1]) for i in range(len(steps))]
+    gathered = columns.Gathered()
+    seen, gone, now = 3, 0, END + 20.0
+    for came, moved, left in frames:
+        seen, gone, now = seen + came, gone + left, now + moved
+        part = slice(min(gone, seen), seen)
+        shown = Window(
+            times[part], [v for _, v, _ in steps[part]], [int(j) for _, _, j in steps[part]]
+        )
+        grid = columns.grid_of(now - 20.0, now, count)
+        clean = gathered.see(shown)
+        assert gathered.columns(grid) == columns.columns(clean, grid)
+
+
+async def test_a_picture_that_stays_the_same_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = ChartApp(Chart("x"))
+    series = Series()
+    for at in range(3600):
+        series.add(END - 3600 + at, 2.0 + at % 5 / 5)
+    async with app.run_test(size=(200, 17)) as pilot:
+        painted: list[int] = []
+        paint = app.chart.render_line
+
+        def spied(y: int) -> Strip:
+            painted.append(y)
+            return paint(y)
+
+        builds = []
+        for beat in range(40):
+            now = END + beat / 2
+            series.add(now, 2.0 + beat % 5 / 5)
+            line = Line("x", series.window(now - 3600, now), "main")
+            app.chart.show([line], begin=now - 3600, end=now, now=now)
+            await pilot.pause()
+            builds.append(app.chart.builds)
+            monkeypatch.setattr(app.chart, "render_line", spied)
+        # A column lasts 19 seconds: it fills, then the next one begins.
+        assert 2 <= builds[-1] <= 12
+        # The number above the picture is written each time.
+        assert painted.count(0) >= 30
+        assert painted.count(7) <= 12

@@ -96,11 +96,15 @@ def test_charts_are_built_on_new_samples_and_twice_a_second_at_most() -> None:
     assert clock.due(paused._replace(paused_at=NOW - 15), 10.8)
 
 
-def test_the_span_of_all_begins_with_the_first_point() -> None:
+def test_the_span_of_all_holds_the_first_point_and_grows_in_steps() -> None:
     server, history = load("serving")
     state = fold_all(State(), SCENES["serving"]())
     view = View(state, history, {}, NOW, Settings(), window="all")
-    assert view.span == (NOW - 600, NOW)
+    assert view.span == (NOW - 608, NOW)
+    later = [view._replace(now=NOW + second).span for second in range(600)]
+    lengths = {end - begin for begin, end in later}
+    assert lengths == {608, *range(640, 1025, 32), *range(1088, 1217, 64)}
+    assert all(begin <= NOW - 600 for begin, _ in later)
     assert view._replace(window="15m").span == (NOW - 900, NOW)
     assert server.ready
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -17,6 +18,7 @@ from eagletui.model.history import FRESH_SECONDS, Marker
 from eagletui.model.series import Window
 from eagletui.tui.widgets import chart_points as points
 from eagletui.tui.widgets import chart_scale as scale
+from eagletui.tui.widgets.chart_columns import Column, Gathered, Grid, grid_of, stacked
 from eagletui.tui.widgets.chart_frame import Frame, Glyphs, Mark, frame_rows
 from eagletui.tui.widgets.chart_headline import Headline, Reading, headline
 from eagletui.tui.widgets.plot import Canvas, PlotUnavailable, Row, Stroke
@@ -96,8 +98,25 @@ class _Shown(NamedTuple):
     floor: float | None
 
 
+class _Curve(NamedTuple):
+    """A line as dots, with what it is drawn with."""
+
+    dots: points.Dots
+    mark: str
+    role: int
+
+
+class _Picture(NamedTuple):
+    """All that plotext and the frame make rows from: the same picture is the same rows."""
+
+    width: int
+    height: int
+    frame: Frame
+    curves: tuple[_Curve, ...]
+
+
 class Chart(Widget, can_focus=True):
-    """Draws what `show` gives it; builds only when that, its size or the marker changes.
+    """Draws what `show` gives it; plotext works, and rows are painted, only where it differs.
 
     Args:
         title: shown in the border, as it is.
@@ -135,8 +154,16 @@ class Chart(Widget, can_focus=True):
         self.unit = unit
         self.set_reactive(Chart.marker, marker)
         self.builds = 0
+        """Pictures made so far."""
         self._shown: _Shown | None = None
+        self._gathered: list[Gathered] = []
+        self._gutter = 5
+        self._below = ""
+        self._picture: _Picture | None = None
+        self._picture_rows: list[Row] = []
         self._rows: list[Row] = []
+        self._strips: dict[int, Strip] = {}
+        self._strips_for: tuple[int, Style] | None = None
         self._canvas: Canvas | None = None
         self._plot_works = True
 
@@ -184,25 +211,62 @@ class Chart(Widget, can_focus=True):
     def _build(self) -> None:
         shown, (width, height) = self._shown, self.content_size
         if shown is None or width <= 0 or height <= 0:
-            self._rows = []
-            self.refresh()
+            self._put([])
             return
-        self.builds += 1
-        lines = tuple(line._replace(window=points.finite(line.window)) for line in shown.lines)
-        shown = shown._replace(lines=lines)
+        shown = shown._replace(lines=self._see(shown.lines))
         head = self._headline(shown)
         large = width >= SMALLEST[0] and height >= SMALLEST[1]
-        rows: list[Row] | None = None
         if large and self._open():
             with_head = height >= HEADLINE_HEIGHT
             above = [head.row(width)] if with_head else []
-            rows = [*above, *self._picture(shown, width, height - len(above))]
-            self.border_subtitle = Content(head.note if with_head else head.short)
+            self._draw(self._plan(shown, width, height - len(above)))
+            self._put([*above, *self._picture_rows])
+            self._say_below(head.note if with_head else head.short)
         else:
-            rows = self._compact(shown, head, width, height)
-            self.border_subtitle = Content(head.note)
-        self._rows = rows
-        self.refresh()
+            self._put(self._compact(shown, head, width, height))
+            self._say_below(head.note)
+
+    def _see(self, lines: Sequence[Line]) -> tuple[Line, ...]:
+        """The lines without samples that are not finite."""
+        self._gathered += [Gathered() for _ in lines[len(self._gathered) :]]
+        del self._gathered[len(lines) :]
+        return tuple(
+            line._replace(window=gathered.see(line.window))
+            for line, gathered in zip(lines, self._gathered, strict=True)
+        )
+
+    def _say_below(self, text: str) -> None:
+        if text != self._below:  # a new one repaints the whole chart
+            self._below = text
+            self.border_subtitle = Content(text)
+
+    def _draw(self, picture: _Picture) -> None:
+        """Let plotext draw, where that is not what it drew last."""
+        if picture == self._picture:
+            return
+        assert self._canvas is not None
+        self.builds += 1
+        cells = self._canvas.draw(
+            picture.width, picture.height, _strokes(picture.curves, picture.width, picture.height)
+        )
+        width = picture.frame.gutter + 1 + picture.width
+        self._picture, self._picture_rows = (
+            picture,
+            frame_rows(cells, picture.frame, width, axis=AXIS, tick=TICK, marker=MARKER),
+        )
+
+    def _put(self, rows: list[Row]) -> None:
+        """Paint these rows, as far as they are not there."""
+        old, self._rows = self._rows, rows
+        if len(rows) != len(old):
+            self._strips.clear()
+            self.refresh()
+            return
+        changed = [y for y, row in enumerate(rows) if row != old[y]]
+        for y in changed:
+            self._strips.pop(y, None)
+        if changed:
+            self.refresh(*(Region(0, y, self.content_size.width, 1) for y in changed))
 
     def _open(self) -> bool:
         if self._canvas is None and self._plot_works:
@@ -276,97 +340,110 @@ class Chart(Widget, can_focus=True):
         blanks: list[Row] = [[] for _ in range(height - 2)]
         return [head.row(width), [(spark(width), FIRST)], *blanks]
 
-    def _picture(self, shown: _Shown, width: int, height: int) -> list[Row]:
-        axis_rows = height - 2
-        gathered, begin, end, axis, gutter = self._gather(shown, width, axis_rows)
-        inner = width - gutter - 1
-        strokes = self._strokes(shown.lines, gathered, axis, inner, axis_rows)
-        assert self._canvas is not None
+    def _plan(self, shown: _Shown, width: int, height: int) -> _Picture:
+        """What to draw in this much room; moments count from the left edge."""
+        rows = height - 2
+        grid, gathered, axis, gutter = self._gather(shown, width, rows)
         now = shown.end if shown.now is None else shown.now
-        live = now - shown.end < 1.0
+        begin, span = grid.begin, grid.slots * grid.step
+        room = grid.slots // 12
+        if now - shown.end < 1.0:
+            ticks = scale.time_ticks(0.0, span, room, now=span)
+        else:
+            named = scale.time_ticks(begin, grid.end, room, now=None)
+            ticks = [(moment - begin, text) for moment, text in named]
+        ascii_only = self.marker == "ascii"
         frame = Frame(
             axis=axis,
-            begin=begin,
-            end=end,
+            span=span,
             gutter=gutter,
-            ticks=scale.time_ticks(begin, end, inner // 12, now=shown.end if live else None),
+            ticks=ticks,
             marks=[
-                Mark(marker.at, *_glyph(marker.kind, self.marker == "ascii"))
+                Mark(grid.slot_of(marker.at), *_glyph(marker.kind, ascii_only))
                 for marker in shown.markers
-                if begin <= marker.at <= end
+                if begin <= marker.at <= grid.end
             ],
-            glyphs=Glyphs.ASCII if self.marker == "ascii" else Glyphs.LINES,
+            glyphs=Glyphs.ASCII if ascii_only else Glyphs.LINES,
         )
-        canvas = self._canvas.draw(inner, axis_rows, strokes)
-        return frame_rows(canvas, frame, width, axis=AXIS, tick=TICK, marker=MARKER)
+        return _Picture(grid.slots, rows, frame, self._curves(shown.lines, gathered, axis, rows))
 
     def _gather(
         self, shown: _Shown, width: int, rows: int
-    ) -> tuple[list[list[points.Column]], float, float, scale.Axis, int]:
-        """Columns of every line, the exact span drawn, the axis and the width of its labels."""
-        gutter = 5
-        for _ in range(2):
-            inner = max(1, width - gutter - 1)
-            # Whole columns of time, so that a sample stays in its column while time moves on.
-            step = (shown.end - shown.begin) / inner
-            end = -(-shown.end // step) * step
-            begin = end - inner * step
-            gathered = [points.columns(line.window, begin, end, inner) for line in shown.lines]
+    ) -> tuple[Grid, list[list[Column]], scale.Axis, int]:
+        """The grid, the columns of every line, the axis and the width of its labels."""
+        for again in (True, False):
+            gutter = min(self._gutter, width // 3)
+            grid = grid_of(shown.begin, shown.end, width - gutter - 1)
+            gathered = [line.columns(grid) for line in self._gathered]
             layers = [i for i, line in enumerate(shown.lines) if line.role == "stack"]
-            for i, layer in zip(layers, points.stacked([gathered[i] for i in layers]), strict=True):
+            for i, layer in zip(layers, stacked([gathered[i] for i in layers]), strict=True):
                 gathered[i] = layer
             lows = [column.low for line in gathered for column in line]
             highs = [column.high for line in gathered for column in line]
             axis = scale.value_axis(
                 min(lows, default=0.0), max(highs, default=0.0), rows, self.unit, shown.floor
             )
-            needed = min(width // 3, max(map(len, axis.labels), default=1))
-            if needed == gutter:
+            needed = max(map(len, axis.labels), default=1)
+            if needed == self._gutter or not again:
                 break
-            gutter = needed
-        return gathered, begin, end, axis, gutter
+            self._gutter = needed
+        return grid, gathered, axis, gutter
 
-    def _strokes(
+    def _curves(
         self,
         lines: Sequence[Line],
-        gathered: Sequence[Sequence[points.Column]],
+        gathered: Sequence[Sequence[Column]],
         axis: scale.Axis,
-        width: int,
         rows: int,
-    ) -> list[Stroke]:
-        strokes: list[Stroke] = []
+    ) -> tuple[_Curve, ...]:
+        curves: list[_Curve] = []
         layer = 0
-        across, up = max(1, 2 * width - 1), max(1, 4 * rows - 1)
         for line, columns in zip(lines, gathered, strict=True):
             look = self._look(line, layer)
             layer += line.role == "stack"
-            grid = points.dots(columns, axis.low, axis.high, 4 * rows, steps=line.role == "step")
-            strokes.append(
-                Stroke(
-                    [x / across for x in grid.x],
-                    [y / up for y in grid.y],
-                    grid.joined,
-                    self._mark(look),
-                    look.colour,
-                )
-            )
-        return strokes[::-1]
+            dots = points.dots(columns, axis.low, axis.high, 4 * rows, steps=line.role == "step")
+            curves.append(_Curve(dots, self._mark(look), look.colour))
+        return tuple(curves)
 
     # --- drawing ---------------------------------------------------------------------------------
 
+    def notify_style_update(self) -> None:
+        """Other styles: the same rows look otherwise."""
+        self._strips_for = None
+        super().notify_style_update()
+
     def render_line(self, y: int) -> Strip:
-        """One cached row in the styles of the present theme."""
-        width = self.content_size.width
-        base = self.rich_style
-        if y >= len(self._rows):
-            return Strip.blank(width, base)
-        return Strip(
-            [Segment(text, self._style(role, base)) for text, role in self._rows[y]]
-        ).adjust_cell_length(width, base)
+        """One row in the styles of the present theme."""
+        width, base = self.content_size.width, self.rich_style
+        if self._strips_for != (width, base):
+            self._strips.clear()
+            self._strips_for = width, base
+        strip = self._strips.get(y)
+        if strip is None:
+            row = self._rows[y] if y < len(self._rows) else []
+            strip = self._strips[y] = Strip(
+                [Segment(text, self._style(role, base)) for text, role in row]
+            ).adjust_cell_length(width, base)
+        return strip
 
     def _style(self, role: int, base: Style) -> Style:
         name = COMPONENTS.get(role)
         return base + self.get_component_rich_style(name, partial=True) if name else base
+
+
+def _strokes(curves: Sequence[_Curve], width: int, rows: int) -> list[Stroke]:
+    """The curves in shares of the canvas, the most important on top."""
+    across, up = max(1, 2 * width - 1), max(1, 4 * rows - 1)
+    return [
+        Stroke(
+            [x / across for x in curve.dots.x],
+            [y / up for y in curve.dots.y],
+            curve.dots.joined,
+            curve.mark,
+            curve.role,
+        )
+        for curve in reversed(curves)
+    ]
 
 
 def _glyph(kind: str, ascii_only: bool) -> tuple[str, str]:

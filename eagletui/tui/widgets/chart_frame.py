@@ -18,19 +18,18 @@ class Glyphs(Enum):
 
 
 class Mark(NamedTuple):
-    """A marker: when, and the two characters it has on the axis."""
+    """A marker: its column, and the two characters it has on the axis."""
 
-    at: float
+    column: int
     glyph: str
     letter: str
 
 
 class Frame(NamedTuple):
-    """What stands around a picture of the span `begin` … `end`."""
+    """What stands around a picture of `span` seconds; `ticks` count from its left edge."""
 
     axis: Axis
-    begin: float
-    end: float
+    span: float
     gutter: int
     ticks: Sequence[tuple[float, str]]
     marks: Sequence[Mark]
@@ -38,8 +37,7 @@ class Frame(NamedTuple):
 
     def column(self, moment: float, width: int) -> int:
         """The column of a moment in a picture of this width."""
-        span = self.end - self.begin
-        share = (moment - self.begin) / span if span > 0 else 1.0
+        share = moment / self.span if self.span > 0 else 1.0
         return min(width - 1, max(0, int(share * width))) if share == share else 0
 
 
@@ -50,7 +48,7 @@ def frame_rows(
     side, side_tick, corner, floor, floor_tick, dotted = frame.glyphs.value
     inner = width - frame.gutter - 1
     labels = _value_labels(frame.axis, len(canvas))
-    marked = {frame.column(mark.at, inner): mark for mark in frame.marks}
+    marked = {mark.column: mark for mark in frame.marks}
     rows: list[Row] = []
     for y, cells in enumerate(canvas):
         label = labels.get(y)

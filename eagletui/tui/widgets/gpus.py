@@ -20,6 +20,11 @@ class Gpus(Panel):
 
     _said: str | None = None
 
+    def depends_on(self, view: View) -> tuple[object, ...]:
+        """The GPUs, and which are the server's."""
+        mine = view.server.process.gpus if view.server else ()
+        return view.state.gpus, view.state.gpus_detail, mine, view.ascii_only
+
     def draw(self, view: View, size: Size) -> Content:
         state = view.state
         if (said := whose(view)) != self._said:

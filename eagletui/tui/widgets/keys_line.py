@@ -28,8 +28,12 @@ class KeysLine(Panel):
         self._screen_name = screen_name
 
     def draw(self, view: View, size: Size) -> Content:
-        facts = view.facts | frozenset(getattr(self.screen, "own_facts", frozenset[str]()))
+        facts = self.depends_on(view)
         return keys_line(self._screen_name, view.settings.keys, facts, max(8, size.width))
+
+    def depends_on(self, view: View) -> frozenset[str]:
+        """What is the case: the keys of a session never change."""
+        return view.facts | frozenset(getattr(self.screen, "own_facts", frozenset[str]()))
 
 
 def keys_line(
