@@ -18,9 +18,9 @@ from eagletui.model.errors import EagletuiError
 _PYTHONS = ("/usr/bin/python3", "python3", "/usr/local/bin/python3")
 _NO_PYTHON = 127
 _FIND = r"""
-s=$1; shift
+s=$1 new='import sys; sys.exit(sys.version_info < (3, 8))'; shift
 for p in "$@"; do
-  if command -v "$p" >/dev/null 2>&1 && "$p" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 8))'; then
+  if command -v "$p" >/dev/null 2>&1 && "$p" -I -S -c "$new"; then
     exec "$p" -I -S -X utf8 -c "$s"
   fi
 done

@@ -134,7 +134,7 @@ def _old_load(body: bytes) -> int | None:
         reply = json.loads(body)
     except ValueError:
         return None
-    ranks = [rank for rank in (reply if isinstance(reply, list) else [reply])]
+    ranks = reply if isinstance(reply, list) else [reply]
     counts = [rank.get("num_reqs") for rank in ranks if isinstance(rank, dict)]
     known = [count for count in counts if isinstance(count, int)]
     return sum(known) if known else None
