@@ -25,6 +25,7 @@ from eagletui.control.api import (
 from eagletui.control.problems import QUIET
 from eagletui.control.works import Check, Facts, Works
 from eagletui.host.base import Host
+from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import HostError
 from eagletui.model.events import Event
 from eagletui.model.profile import Guard, StartPlan
@@ -56,6 +57,7 @@ class Restart:
         replaces: the server that has to go first.
         owner: who does it, for the lock.
         guard: limits of a plain stop; with a plan, its own guard counts.
+        again: start what `replaces` is, with its whole environment, which stays on the host.
         check: a further check before anything is touched; a diagnosis refuses.
         break_lock: take the lock away from whoever has it.
         reconnect: makes a lost connection again; None is `host.connect`.
@@ -73,6 +75,7 @@ class Restart:
         owner: Owner,
         limits: Limits | None = None,
         guard: Guard | None = None,
+        again: bool = False,
         check: Check | None = None,
         break_lock: bool = False,
         reconnect: Callable[[], Awaitable[None]] | None = None,
@@ -86,7 +89,7 @@ class Restart:
         standing, actions = begin(
             goal=goal, replaces=replaces is not None, roll_back=guard.roll_back
         )
-        facts = Facts(new_launch_id(), plan, guard, replaces)
+        facts = Facts(new_launch_id(), plan, guard, replaces, again=again)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
         self._works = self._make_works(check=check, break_lock=break_lock)
 
@@ -107,6 +110,7 @@ class Restart:
         self._owner = owner
         self._limits = limits
         self._reconnect = reconnect or host.connect
+        self._begun = self._ended = 0.0
         self._wishes: asyncio.Queue[Kind] = asyncio.Queue()
         self._progress: asyncio.Queue[Progress | None] = asyncio.Queue()
 
@@ -158,7 +162,8 @@ class Restart:
                 argv=argv, port=state["port"], guard=guard, profile=state.get("profile", "")
             )
         self = cls.__new__(cls)
-        facts = Facts(launch, plan, guard, _old_of(state, kept["argv"]["before"]))
+        old, again = _old_of(state, kept["argv"]["before"]), bool(state.get("again"))
+        facts = Facts(launch, plan, guard, old, again=again)
         actions = (RULES[standing.state].action,)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
         self._works = self._make_works(kept=True)
@@ -180,6 +185,31 @@ class Restart:
     def standing(self) -> Standing:
         """Where it stands."""
         return self._standing
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started last."""
+        pid = self._facts.child.get("pid")
+        return int(pid) if pid is not None else None
+
+    @property
+    def log(self) -> str:
+        """The log on the host of what was started last."""
+        return str(self._facts.child.get("log", ""))
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds by phase of the last start."""
+        return self._facts.log.phases if self._facts.log is not None else {}
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken since `run`."""
+        return (self._ended or time.monotonic()) - self._begun if self._begun else 0.0
+
+    async def check_only(self) -> Diagnosis | None:
+        """What stands in the way, changing nothing; None when nothing does."""
+        return (await self._patiently(self._works.do["check"])).problem
 
     def cancel(self) -> None:
         """Undo what was begun; `standing.on_cancel` says what that means now."""
@@ -213,7 +243,7 @@ class Restart:
         Raises:
             Detached: the host stayed out of reach; everything on it goes on.
         """
-        begun = time.monotonic()
+        self._begun = time.monotonic()
         while True:
             self._tell("", None)
             if self._standing.final:
@@ -224,15 +254,15 @@ class Restart:
                 self._actions = actions
             self._standing = standing
         await self._patiently(self._works.do["release"])
-        child = self._facts.child
+        self._ended = time.monotonic()
         return Outcome(
             launch=self.launch,
             standing=self._standing,
             account=account(self._standing),
-            pid=child.get("pid"),
-            log=child.get("log", ""),
-            phases=self._facts.log.phases if self._facts.log is not None else {},
-            seconds=time.monotonic() - begun,
+            pid=self.pid,
+            log=self.log,
+            phases=self.phases,
+            seconds=self.seconds,
         )
 
     # --- inside -------------------------------------------------------------------------------

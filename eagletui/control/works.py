@@ -39,9 +39,16 @@ class Facts:
     """What a restart knows of its two servers; all of it is on the host too."""
 
     def __init__(
-        self, launch: str, plan: StartPlan | None, guard: Guard, old: Running | None
+        self,
+        launch: str,
+        plan: StartPlan | None,
+        guard: Guard,
+        old: Running | None,
+        *,
+        again: bool = False,
     ) -> None:
         self.launch = launch
+        self.again = again
         self.plan = plan
         self.guard = guard
         self.old = old
@@ -113,7 +120,8 @@ class Works:
         found = await self._check() if self._check is not None else None
         if found is not None:
             return Happened(kind="failed", problem=found)
-        return await self._asked("check", target=self._target(), plan=self._plan())
+        plan = None if self._facts.again else self._plan()
+        return await self._asked("check", target=self._target(), plan=plan)
 
     async def _saved(self) -> Happened:
         done = await self._asked(
@@ -247,7 +255,7 @@ class Works:
                 launch=self._facts.launch,
                 which=self._which,
                 mark=self._mark,
-                source="before.json" if self._which == "back" else "plan.json",
+                source="before.json" if self._which == "back" or self._facts.again else "plan.json",
                 note=self._note(),
             )
         except AgentRefused as refused:
@@ -431,6 +439,7 @@ class Works:
             "standing": msgspec.to_builtins(self._standing()),
             "profile": plan.profile if plan is not None else "",
             "port": self._facts.port,
+            "again": self._facts.again,
         }
 
     def _say(self, detail: str) -> None:
