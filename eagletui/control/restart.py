@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
@@ -146,12 +147,14 @@ class Restart:
             AgentRefused: the host knows no such launch, or its eagletui is still at it.
             HostError: the host did not answer.
         """
-        kept = await Agent(host).ask(
+        agent = Agent(host)
+        held = (await agent.ask("list", most=0))["lock"] or {}
+        kept = await agent.ask(
             "resume",
             launch=launch,
             owner=msgspec.to_builtins(owner),
             stale=QUIET,
-            break_lock=break_lock,
+            break_lock=break_lock or (held.get("launch") == launch and _is_dead(held, owner)),
         )
         state = kept["state"]
         standing = msgspec.convert(state["standing"], Standing)
@@ -352,6 +355,19 @@ class Restart:
                 else event,
             )
         )
+
+
+def _is_dead(held: dict[str, Any], owner: Owner) -> bool:
+    """Whether the lock's eagletui ran on this machine and is gone: no need to wait for that."""
+    if held.get("host") != owner.host or not isinstance(held.get("pid"), int):
+        return False
+    try:
+        os.kill(held["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:

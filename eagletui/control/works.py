@@ -179,13 +179,17 @@ class Works:
         if asked.kind != "done":
             return asked
         end = time.monotonic() + self._facts.guard.stop_seconds
-        pid = self._facts.old.pid if self._facts.old is not None else 0
         while True:
             wait = max(0.0, min(LOOK, end - time.monotonic()))
             about = await self._agent.ask(
-                "gone", launch=self._facts.launch, which="old", seconds=wait, patience=wait
+                "gone",
+                launch=self._facts.launch,
+                which="old",
+                main=True,
+                seconds=wait,
+                patience=wait,
             )
-            if not any(row["pid"] == pid for row in about["left"]):
+            if about["gone"]:
                 return DONE
             if time.monotonic() >= end:
                 return Happened(kind="late")

@@ -531,7 +531,10 @@ def found_by_mark(server: Json | None, mark: str) -> Json | None:
 
 
 def do_gone(ask: Json) -> Json:
-    """Wait a little until processes, port and GPU memory are free; then say what is not."""
+    """Wait a little until processes, port and GPU memory are free; then say what is not.
+
+    With `main`, only until the main process is gone.
+    """
     state = launch_state(ask["launch"])
     server = state.get(ask["which"])
     if own_lock(ask["launch"]):
@@ -542,9 +545,11 @@ def do_gone(ask: Json) -> Json:
     end = time.monotonic() + float(ask.get("seconds", 2.0))
     while True:
         left = members(server)
+        if ask.get("main") and not any(row.pid == server["pid"] for row in left):
+            return {"gone": True, "left": described(left)}
         holder = None if left else port_holder(server["port"]) if server.get("port") else None
         gpu: Json = {"tool": "unasked", "pids": []}
-        if not left and holder is None:
+        if not left and holder is None and not ask.get("main"):
             gpu = gpu_pids()
             gpu["pids"] = [pid for pid in gpu["pids"] if pid in known]
         gone = not left and holder is None and not gpu["pids"]

@@ -41,12 +41,13 @@ def alive(pid: int) -> bool:
 
 
 def environ(pid: int) -> dict[str, str]:
-    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    pairs = map(os.fsdecode, Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def argv(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
+    return [os.fsdecode(word) for word in words]
 
 
 def wait_for(true: Callable[[], Any], what: str, limit: float = 30.0) -> None:

@@ -120,7 +120,7 @@ def test_ctrl_c_detaches_and_resume_goes_on(servers: Servers) -> None:
     assert f"--resume {state['id']}".encode() in err
     assert alive(state["new"]["pid"])
     told = called(
-        "launch", "--local", "--yes", "--json", "--settle", "0", "--break-lock", "--resume",
+        "launch", "--local", "--yes", "--json", "--settle", "0", "--resume",
         state["id"],
     )  # fmt: skip
     assert told["state"] == "ready"
