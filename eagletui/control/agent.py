@@ -16,6 +16,7 @@ from eagletui.model.errors import EagletuiError
 
 # The system's own first: a shim of a version manager costs a fifth of a second each time.
 _PYTHONS = ("/usr/bin/python3", "python3", "/usr/local/bin/python3")
+_FLAGS = ("-I", "-S", "-X", "utf8", "-c")
 _NO_PYTHON = 127
 _FIND = r"""
 s=$1 new='import sys; sys.exit(sys.version_info < (3, 8))'; shift
@@ -49,6 +50,7 @@ class Agent:
     def __init__(self, host: Host, pythons: Sequence[str] = ()) -> None:
         self._host = host
         self._pythons = (*_PYTHONS, *(path for path in pythons if path.startswith("/")))
+        self._found = ""
 
     async def ask(self, do: str, *, patience: float = 0.0, **request: Any) -> dict[str, Any]:
         """The agent's answer.
@@ -62,7 +64,9 @@ class Agent:
             HostError: the host did not answer.
         """
         done = await self._host.run(
-            shell.script(_FIND, _program(), *self._pythons),
+            [self._found, *_FLAGS, _program()]
+            if self._found
+            else shell.script(_FIND, _program(), *self._pythons),
             stdin=json.dumps({"do": do, **request}).encode("ascii"),
             timeout=_PATIENCE + patience,
         )
@@ -75,6 +79,7 @@ class Agent:
         if not isinstance(answer, dict):
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
             raise AgentRefused(problem("bad-answer", {"detail": said or f"status {done.status}"}))
+        self._found = str(answer.pop("python", ""))
         if "error" in answer:
             raise AgentRefused(_refusal(answer))
         return answer

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -701,13 +702,38 @@ REQUESTS: dict[str, Callable[[Json], Json]] = {
 }
 
 
+# What changes something is done by one at a time, also when an eagletui that was killed had asked.
+ALONE = ("save", "terminate", "kill", "start", "release")
+
+
+def attended(ask: Json) -> Json:
+    """Do it, alone where that matters."""
+    request = REQUESTS[ask["do"]]
+    if ask["do"] not in ALONE:
+        return request(ask)
+    folder = launch_folder(ask["launch"])
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise Refused(
+            "disk-full" if full else "no-folder", path=folder, detail=error.strerror
+        ) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return request(ask)
+    finally:
+        os.close(fd)
+
+
 def answer(ask: Json) -> Json:
     """The answer to one request."""
     if not os.path.isdir("/proc/self"):
         return {"error": "no-proc"}
     os.umask(0o022)
     try:
-        return REQUESTS[ask["do"]](ask)
+        return attended(ask)
     except Refused as refused:
         return {"error": refused.code, **refused.about}
     except OSError as error:
@@ -715,4 +741,5 @@ def answer(ask: Json) -> Json:
 
 
 if __name__ == "__main__":
-    json.dump(answer(json.loads(sys.stdin.buffer.read())), sys.stdout)
+    told = answer(json.loads(sys.stdin.buffer.read()))
+    json.dump({**told, "python": sys.executable}, sys.stdout)

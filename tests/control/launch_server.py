@@ -102,7 +102,7 @@ server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 say("The server is fired up and ready to roll!")
 if os.environ.get("FAKE_DIE") == "ready":
-    time.sleep(0.5)
+    time.sleep(0.2)
     say("Scheduler hit an exception: Traceback (most recent call last):")
     os._exit(1)
 while True:

@@ -17,7 +17,7 @@ from eagletui.host.local import LocalHost
 from eagletui.model.profile import Guard, StartPlan
 from tests.control.servers import Servers, alive, argv, environ, stat, wait_for
 
-QUICK = Limits(settle=1.0, orphans=0.5, gone=20.0, poll=0.1, lost=5.0, stall=2.0, kill=5.0)
+QUICK = Limits(settle=0.5, orphans=0.5, gone=20.0, poll=0.1, lost=5.0, stall=2.0, kill=5.0)
 ANN = Owner(user="ann", host="laptop", pid=1, session="a", what="a restart of :1")
 
 
