@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Dict, NamedTuple  # noqa: UP035
 
 MARK = "EAGLETUI_LAUNCH"
+OURS = (MARK, "EAGLETUI_STATE", "EAGLETUI_LOCK")
 LEAST_FREE = 1 << 20
 GPU_LIMIT = 5.0
 PAUSE = 0.05
@@ -597,7 +598,7 @@ def launched(plan: Json, workdir: str, log: str, port: int, mark: str) -> Json:
     environment = dict(plan["environment"])
     if not plan["whole_environment"]:
         inherited = variables("/proc/self/environ")
-        kept = {k: v for k, v in inherited.items() if not k.startswith(("SSH_", "EAGLETUI_"))}
+        kept = {k: v for k, v in inherited.items() if k not in OURS and not k.startswith("SSH_")}
         environment = {**kept, **environment}
     environment[MARK] = mark
     try:
