@@ -195,7 +195,28 @@ def may_stop(server: Json) -> bool:
         raise Refused("other-user", pid=row.pid, uid=row.uid)
     if row.pid in protected(rows):
         raise Refused("own-shell", pid=row.pid)
+    manager = manager_of(row.pid)
+    if manager:
+        raise Refused("managed", pid=row.pid, manager=manager)
     return True
+
+
+def manager_of(pid: int) -> str:
+    """What would start the server again behind our back: its container, or its systemd unit."""
+    try:
+        if os.readlink(f"/proc/{pid}/ns/pid") != os.readlink("/proc/self/ns/pid"):
+            return "a container"
+        unit, ours = unit_of(read(f"/proc/{pid}/cgroup")), unit_of(read("/proc/self/cgroup"))
+    except OSError:
+        return ""
+    return f"the systemd unit {unit}" if unit and unit != ours else ""
+
+
+def unit_of(cgroup: bytes) -> str:
+    """The innermost service of a process; "" in a login session."""
+    parts = cgroup.decode("utf-8", "replace").replace("\n", "/").split("/")
+    units = [p for p in parts if p.endswith(".service") and not p.startswith("user@")]
+    return units[-1] if units else ""
 
 
 # --- the port and the GPUs --------------------------------------------------------------------

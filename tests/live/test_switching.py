@@ -16,6 +16,7 @@ from tests.live.conftest import OTHER_CORE, Command
 from tests.live.server import (
     IDLE_QUIETLY,
     LAB,
+    READY,
     LabServer,
     command_line,
     group_members,
@@ -23,6 +24,9 @@ from tests.live.server import (
 )
 from tests.live.ssh import ALIAS
 from tests.sshd import Sshd
+
+LIMIT = 900.0
+"""Seconds for one switch: two cores that others use take minutes to import torch alone."""
 
 MODELS = LAB / "models"
 AMX = ("--prefill-attention-backend", "intel_amx", "--decode-attention-backend", "intel_amx")
@@ -67,7 +71,7 @@ class Switcher:
             "--model-path", MODELS / "tiny-llama", "--device", "cpu", "--host", "127.0.0.1",
             "--port", self.port, "--max-total-tokens", "20000", "--max-running-requests", "32",
             "--attention-backend", "torch_native", IDLE_QUIETLY, *flags,
-            status=status, limit=900,
+            status=status, limit=LIMIT,
         )  # fmt: skip
         if told.get("pid"):
             self.pids.append(told["pid"])
@@ -113,7 +117,7 @@ def test_from_eagle3_to_off_with_a_bad_flag_in_between(switcher: Switcher, folde
         environment={"SGLANG_CPU_OMP_THREADS_BIND": OTHER_CORE},
     )
     try:
-        old.wait_ready()
+        old.wait_for(READY, LIMIT)
         command = command_line(old.pid)
         told = switcher.launch("--speculative-num-stepz", "5", status=1)
         assert told["state"] == "rolled-back", told
