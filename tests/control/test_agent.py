@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,6 +64,20 @@ async def test_another_user_s_server_is_refused(servers: Servers, host: LocalHos
         with pytest.raises(AgentRefused, match="another user"):
             await Agent(host).ask("check", launch="x", target=target)
         assert alive(process.pid)
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.9", "3.12", "3.14"])
+def test_the_agent_runs_in_old_and_new_pythons(version: str) -> None:
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-V"], capture_output=True).returncode:
+        pytest.skip(f"no Python {version} here")
+    program = Path(control_agent.__file__).read_text("utf-8")
+    done = subprocess.run(
+        [python, "-I", "-S", "-X", "utf8", "-c", program],
+        input=b'{"do": "list"}',
+        capture_output=True,
+    )
+    assert b'"launches": ' in done.stdout, done.stderr
 
 
 async def test_a_host_without_python_is_told_so(
