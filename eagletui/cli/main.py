@@ -14,6 +14,7 @@ from eagletui.model.errors import EagletuiError
 
 # name → "module:attribute" of its click command and its one line of help; one row a command.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("eagletui.cli.check:check", "Check a profile or command before it starts."),
     "completion": ("eagletui.cli.completion:completion", "Print a completion script for a shell."),
     "demo": ("eagletui.cli.demo:demo", "Show the live screen on a simulated host."),
     "doctor": ("eagletui.cli.doctor:doctor", "Check this machine, a host and its servers."),
@@ -21,6 +22,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "log": ("eagletui.cli.log:log", "Explain a saved server log."),
     "metrics": ("eagletui.cli.metrics:metrics", "Explain a saved or live /metrics page."),
     "paths": ("eagletui.cli.paths:paths", "Print the folders and files the program uses."),
+    "profiles": (
+        "eagletui.cli.profiles:profiles",
+        "List, show, compare, write and import profiles.",
+    ),
     "restart": ("eagletui.cli.stop:restart", "Start a server again as it is."),
     "status": ("eagletui.cli.status:status", "Look once at a host and its servers."),
     "stop": ("eagletui.cli.stop:stop", "End a server and wait until its GPUs are free."),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from eagletui.engine.flagwords import (
     split_command,
     value_of,
 )
-from eagletui.engine.start_plan import MODEL, MODULE, PORT, flags_in_order
+from eagletui.engine.start_plan import MODEL, MODULE, PORT, flags_in_order, start_plan
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError
 from eagletui.model.profile import (
@@ -35,6 +36,8 @@ from eagletui.model.secrets import is_secret_name, mask
 _SECRET_FLAGS = ("api-key", "admin-api-key")
 # What belongs to the terminal or the job in which the server happened to be started.
 _PASSING = re.compile(r"TMUX|TMUX_PANE|STY|SLURM_\w+")
+# A command line does not depend on it.
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=timezone.utc)
 _UNNAMED = re.compile(r"(?a)\W+")
 
 
@@ -134,6 +137,16 @@ def import_server(
         order = tuple(key if key.startswith("-") else f"--{key}" for key in keys)
         profile = replace(profile, server=replace(server, order=order))
     return Imported(profile=profile, secrets=tuple(secrets.found), left_out=left_out)
+
+
+def gives_back(imported: Imported, argv: Sequence[str]) -> bool:
+    """Whether a start of the profile has this command line, but for the secrets it names."""
+    plan = start_plan(imported.profile, now=_ANY_TIME)
+    pairs = list(zip(plan.argv, argv, strict=False))
+    named = {reference(secret.variable) for secret in imported.secrets}
+    return len(plan.argv) == len(argv) and all(
+        ours == theirs or any(ours.endswith(name) for name in named) for ours, theirs in pairs
+    )
 
 
 class _Secrets:

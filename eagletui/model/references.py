@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from eagletui.model.errors import ConfigError
-from eagletui.model.secrets import mask_argv
+from eagletui.model.secrets import mask_argv, mask_environment
 
 _REFERENCE = re.compile(r"(?a)\$env:([A-Za-z_]\w*)")
 _ESCAPED = re.compile(r"(?a)\$\$+env:[A-Za-z_]\w*")
@@ -69,3 +69,9 @@ def mask_start(argv: Sequence[str]) -> tuple[str, ...]:
         word if referred(word.partition("=")[2] if word.startswith("--") else word) else masked
         for word, masked in zip(argv, mask_argv(argv), strict=True)
     )
+
+
+def mask_start_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables with secrets masked, references left readable."""
+    masked = mask_environment(environment)
+    return {k: v if referred(v) else masked[k] for k, v in environment.items()}

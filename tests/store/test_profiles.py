@@ -272,7 +272,8 @@ def test_off_and_on_again(folder: Folder) -> None:
     off = folder.profiles.load("base", "off")
     assert (off.speculative.off, off.speculative.flags, off.name) == (True, {}, "base+off")
     assert (off.title, off.source) == ("Kimi", str(folder.ours / "base.toml"))
-    again = folder.profiles.load("base", "off", "chain")
+    again = folder.profiles.load("base+off", "chain")
+    assert again == folder.profiles.load("base+off+chain")
     assert (again.speculative.off, again.speculative.flags) == (False, {"num-steps": 2})
     chain = folder.profiles.load("base", "chain")
     assert chain.speculative.flags["num-steps"] == 2

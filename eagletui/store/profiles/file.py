@@ -23,7 +23,7 @@ else:
 
 _E = TypeVar("_E", bound="ProfileError")
 
-NAME = re.compile(r"(?a)[A-Za-z0-9][\w.+-]*")
+NAME = re.compile(r"(?a)[A-Za-z0-9][\w.-]*")
 """What a profile may be called."""
 
 _FlagInFile = bool | int | float | str | list[int | float | str]

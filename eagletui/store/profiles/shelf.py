@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from eagletui.model.base import Data
 from eagletui.model.errors import ConfigError
-from eagletui.model.profile import Guard, Profile, ServerPart, SpeculativePart
+from eagletui.model.profile import SPECULATIVE, Guard, Profile, ServerPart, SpeculativePart
 from eagletui.store.profiles.file import NAME, ProfileError, ProfileFile, read_profile
 from eagletui.store.profiles.layers import SameFlag, lay
 
 ENDING = ".toml"
+JOIN = "+"
+"""Between the names of profiles that are laid over each other."""
 
 
 class ProfileNotFound(ConfigError):
@@ -97,19 +99,28 @@ class Profiles:
         """
         return self.path(name).parent == self._folders[-1]
 
+    def file(self, name: str) -> ProfileFile:
+        """What the file of a name says by itself.
+
+        Raises:
+            ConfigError: there is none, or it says something impossible.
+        """
+        return _file(self.path(name))
+
     def load(self, name: str, *over: str) -> Profile:
         """A profile with everything it inherits; further ones are laid over it, in order.
 
-        The result is called by the first one's name and by those over it, joined with "+".
+        `kimi+chain-2` names two in the same way, and the result is called so.
 
         Raises:
             ConfigError: one of the files cannot be read, says something impossible, or names
                 another that is not there.
         """
+        name, *parts = (part for names in (name, *over) for part in names.split(JOIN))
         profile = self._laid(Profile(name=name), self.path(name), ())
-        for part in over:
+        for part in parts:
             upper = self._laid(profile, self.path(part), ())
-            profile = _renamed(upper, profile, f"{profile.name}+{part}")
+            profile = _renamed(upper, profile, f"{profile.name}{JOIN}{part}")
         return profile
 
     def read(self, text: str, *, name: str, path: Path) -> Profile:
@@ -134,7 +145,7 @@ class Profiles:
                 continue
             shipped = path.parent == self._folders[-1]
             found.append(
-                Shelved(profile=profile, file=file, shipped=shipped, parts=parts_of(profile))
+                Shelved(profile=profile, file=file, shipped=shipped, parts=parts_of(profile, file))
             )
         return Shelf(profiles=tuple(found), problems=tuple(problems))
 
@@ -181,12 +192,15 @@ class Profiles:
         return lay(below, file, self._same)
 
 
-def parts_of(profile: Profile) -> tuple[str, ...]:
-    """Which parts a profile sets at all."""
+def parts_of(profile: Profile, file: ProfileFile | None = None) -> tuple[str, ...]:
+    """Which parts a profile sets at all, or, in its own file, takes away from."""
+    unset = file.unset if file is not None else ()
+    speculative = [entry for entry in unset if entry.startswith(f"--{SPECULATIVE}")]
+    flags = [entry for entry in unset if entry.startswith("-") and entry not in speculative]
     parts = {
-        "server": profile.server != ServerPart(),
-        "speculative": profile.speculative != SpeculativePart(),
-        "environment": bool(profile.environment),
+        "server": profile.server != ServerPart() or flags,
+        "speculative": profile.speculative != SpeculativePart() or speculative,
+        "environment": profile.environment or len(unset) > len(flags) + len(speculative),
         "guard": profile.guard != Guard(),
     }
     return tuple(part for part, there in parts.items() if there)
