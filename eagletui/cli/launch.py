@@ -1,0 +1,221 @@
+"""`eagletui launch`: start a server, in the place of the one that runs on its port."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eagletui.cli.check import WordsAfterDashes, check_document, check_lines, plan_of_words
+from eagletui.cli.controlling import (
+    chosen_server,
+    confirm,
+    connected,
+    control_options,
+    finish,
+    narrate,
+    plan_lines,
+    refuse_read_only,
+    run_attended,
+    running_servers,
+)
+from eagletui.cli.options import chosen_target
+from eagletui.cli.output import echo_json
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.profile import RollBack, StartPlan
+from eagletui.model.text import visible
+
+if TYPE_CHECKING:
+    from eagletui.control.restart import Restart
+    from eagletui.host.base import Host
+    from eagletui.model.finding import Finding
+
+
+class StartRefused(EagletuiError):
+    """The check says that the server would refuse or fail."""
+
+
+@click.command(cls=WordsAfterDashes)
+@click.argument("profiles", nargs=-1, metavar="[PROFILE...] [-- COMMAND...]")
+@control_options
+@click.option("--force", is_flag=True, help="Start even where the check finds errors.")
+@click.option("--dry-run", is_flag=True, help="Check and show everything, change nothing.")
+@click.option(
+    "--wait/--no-wait", default=True, show_default=True, help="Stay until the server serves."
+)
+@click.option("--env", "variables", multiple=True, metavar="NAME=VALUE", help="Set a variable.")
+@click.option("--log", "log_path", metavar="PATH", help="The new server's log on the host.")
+@click.option("--workdir", metavar="PATH", help="The folder it is started in.")
+@click.option(
+    "--roll-back",
+    type=click.Choice(["ask", "always", "never"]),
+    help="Whether a launch that fails gives way to what ran before.",
+)
+@click.option("--resume", metavar="LAUNCH", help="Go on with a launch that was left.")
+@click.pass_context
+def launch(
+    ctx: click.Context,
+    profiles: tuple[str, ...],
+    host: str | None,
+    local: bool,
+    ssh_config: tuple[str, ...],
+    pid: int | None,
+    yes: bool,
+    read_only: bool,
+    break_lock: bool,
+    settle: float,
+    as_json: bool,
+    force: bool,
+    dry_run: bool,
+    wait: bool,
+    variables: tuple[str, ...],
+    log_path: str | None,
+    workdir: str | None,
+    roll_back: RollBack | None,
+    resume: str | None,
+) -> None:
+    """Start a server, in the place of the one that runs on its port.
+
+    PROFILE names what to start; further ones are laid over it. Or give the command itself after
+    `--`. Ctrl-C detaches: the host goes on, and --resume picks it up.
+    """
+    target = chosen_target(host, local)
+    if not dry_run:
+        refuse_read_only(ctx, read_only)
+    command = ctx.meta.get("command line", ())
+    if bool(resume) + bool(command) + bool(profiles) != 1:
+        raise UsageError(
+            "Nothing to launch, or too much.",
+            advice="Give a PROFILE, a command after --, or --resume LAUNCH.",
+        )
+    plan = shown = None
+    if not resume:
+        plan, shown = _plans(profiles, command, variables, log_path, workdir, roll_back)
+    driven: list[Restart] = []
+
+    async def run() -> Any:
+        from eagletui.control.api import Limits, Owner, refuse_what_cannot_be
+        from eagletui.control.restart import Restart
+
+        limits = Limits(settle=settle, answer=None)
+        async with connected(target, ssh_config) as machine:
+            if plan is None or shown is None:
+                assert resume is not None
+                owner = Owner.here("a launch that was left")
+                driven.append(
+                    await Restart.resume(
+                        machine, resume, owner=owner, limits=limits, break_lock=break_lock
+                    )
+                )
+                return await narrate(driven[0], yes=yes, wait=wait)
+            refuse_what_cannot_be(plan)
+            servers = await running_servers(machine)
+            old = chosen_server(servers, pid=pid, port=plan.port)
+            findings = await _findings(machine, shown)
+            wrong = [finding for finding in findings if finding.severity == "error"]
+            lines = [*plan_lines(shown, old), *check_lines(findings, "check")]
+            restart = Restart(
+                machine,
+                plan,
+                replaces=old,
+                owner=Owner.here(f"launching {plan.profile or 'a command'} on :{plan.port}"),
+                limits=limits,
+                break_lock=break_lock,
+            )
+            driven.append(restart)
+            if dry_run:
+                problem = await restart.check_only()
+                return {
+                    **check_document(shown, findings),
+                    "port": plan.port,
+                    "replaces": old.pid if old is not None else None,
+                    "problem": None if problem is None else problem.title,
+                    "lines": lines,
+                }
+            if wrong and not force:
+                raise StartRefused(
+                    f"{wrong[0].message} [{wrong[0].code}]",
+                    meaning="Nothing was changed.",
+                    advice=f"{wrong[0].advice} --force starts it all the same.".strip(),
+                )
+            confirm(lines, yes=yes, guard=plan.guard, host=host or "localhost")
+            return await narrate(restart, yes=yes, wait=wait)
+
+    result = run_attended(run, restart=lambda: driven[0] if driven else None)
+    if dry_run:
+        _show_dry(result, as_json)
+        return
+    finish(driven[0], result, as_json=as_json, wait=wait)
+
+
+def _show_dry(result: dict[str, Any], as_json: bool) -> None:
+    lines = result.pop("lines")
+    result["ok"] = result["ok"] and result["problem"] is None
+    if as_json:
+        echo_json(result)
+    else:
+        for line in lines:
+            click.echo(visible(line))
+        if result["problem"]:
+            click.echo(result["problem"])
+        click.echo("Nothing was changed.")
+    if not result["ok"]:
+        raise SystemExit(1)
+
+
+async def _findings(machine: Host, plan: StartPlan) -> tuple[Finding, ...]:
+    from eagletui.engine.check.run import check
+    from eagletui.monitor.preflight import host_facts, replaced
+    from eagletui.store.installations import InstallationMemory
+    from eagletui.store.places import installations_folder
+
+    memory = InstallationMemory(installations_folder())
+    leaving = await replaced(machine, plan.port)
+    return check(plan, facts=await host_facts(machine, plan, memory=memory, leaving=leaving))
+
+
+def _plans(
+    profiles: tuple[str, ...],
+    command: tuple[str, ...],
+    variables: tuple[str, ...],
+    log_path: str | None,
+    workdir: str | None,
+    roll_back: RollBack | None,
+) -> tuple[StartPlan, StartPlan]:
+    """What is started, and the same with its secrets only named, to be checked and shown."""
+    from msgspec.structs import replace
+
+    if profiles:
+        plan, shown = _from_profiles(profiles)
+    else:
+        plan = shown = plan_of_words(command)
+    given = dict(_pair(text) for text in variables)
+
+    def completed(plan: StartPlan) -> StartPlan:
+        guard = plan.guard if roll_back is None else replace(plan.guard, roll_back=roll_back)
+        return replace(
+            plan,
+            environment={**plan.environment, **given},
+            log=log_path or plan.log,
+            workdir=workdir or plan.workdir,
+            guard=guard,
+        )
+
+    return completed(plan), completed(shown)
+
+
+def _from_profiles(names: tuple[str, ...]) -> tuple[StartPlan, StartPlan]:
+    from eagletui.cli.shelf import all_profiles
+    from eagletui.engine.start_plan import start_plan
+
+    profile, now = all_profiles().load(*names), datetime.now().astimezone()
+    return start_plan(profile, now=now, variables=os.environ), start_plan(profile, now=now)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--env {text!r} is no NAME=VALUE.")
+    return name, value
