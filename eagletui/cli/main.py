@@ -20,6 +20,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "log": ("eagletui.cli.log:log", "Explain a saved server log."),
     "metrics": ("eagletui.cli.metrics:metrics", "Explain a saved or live /metrics page."),
     "paths": ("eagletui.cli.paths:paths", "Print the folders and files the program uses."),
+    "profiles": (
+        "eagletui.cli.profiles:profiles",
+        "List, show, compare, write and import profiles.",
+    ),
     "status": ("eagletui.cli.status:status", "Look once at a host and its servers."),
 }
 

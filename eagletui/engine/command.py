@@ -106,6 +106,17 @@ def parse_command(argv: Sequence[str]) -> CommandLine:
     )
 
 
+def canonical_flag(flag: str) -> str:
+    """One spelling for a flag's aliases and unambiguous prefixes: `--tp` is `--tp-size`.
+
+    A flag that is not in the tables is its own, underscores read as dashes.
+    """
+    name = _field(flag)
+    if name is None:
+        return flag.replace("_", "-")
+    return (FLAGS.get(name) or SWITCHES[name])[0]
+
+
 def _pairs(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     words = list(argv)
     for index, word in enumerate(words):

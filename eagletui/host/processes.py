@@ -42,9 +42,11 @@ class RawServer(Data, frozen=True):
         started_at: user's clock, seconds since the epoch.
         environment: the variables its behaviour depends on; None where they may not be read.
         python: the interpreter as it was called, or the file it is.
+        path: its PATH, which says what a `python` without a folder is.
         pids: the process and its workers.
         container: id of the container it lives in.
         unit: its systemd unit.
+        user_unit: whether that is one of the user's manager.
         log: where its log goes.
         log_problem: one word for what is wrong with that (`redirect-lost`, `deleted`, …).
         hidden: what may not be read, in words.
@@ -61,12 +63,14 @@ class RawServer(Data, frozen=True):
     cwd: str = ""
     exe: str = ""
     python: str = ""
+    path: str = ""
     ppid: int = 0
     pgid: int = 0
     sid: int = 0
     workers: tuple[Worker, ...] = ()
     container: str = ""
     unit: str = ""
+    user_unit: bool = False
     log: LogPlace = LogPlace(kind="none")
     log_problem: str = ""
     hidden: str = ""
@@ -237,11 +241,13 @@ def _server(
         cwd=proctable.link(about.get("cwd", b"?")) or "",
         exe=exe,
         python=_python(argv, exe, variables),
+        path=_path(about.get("environ", b"?")),
         ppid=stat.ppid,
         pgid=stat.pgid,
         sid=stat.sid,
         container=output.container,
         unit=unit,
+        user_unit=user_unit,
         log=placed.place,
         log_problem=placed.problem,
         hidden=f"environment, folder and log of {user or 'another user'}'s process cannot be read; "
@@ -264,6 +270,11 @@ def _environment(value: bytes) -> dict[str, str] | None:
         return None
     pairs = (word.partition("=") for word in proctable.words(value))
     return {name: text for name, _, text in pairs if _ENVIRONMENT.fullmatch(name)}
+
+
+def _path(value: bytes) -> str:
+    names = (word.partition("=") for word in proctable.words(value))
+    return next((text for name, _, text in names if name == "PATH"), "")
 
 
 def _tmux(variables: dict[str, str]) -> tuple[str, str] | None:

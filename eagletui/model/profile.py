@@ -7,6 +7,7 @@ vector, the environment and the place of the log.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from eagletui.model.base import Data
@@ -19,6 +20,17 @@ RollBack = Literal["ask", "always", "never"]
 
 SPECULATIVE = "speculative-"
 """How the server's flags of the speculative part begin."""
+
+FLAG_KEY = re.compile(r"(?a)-?[A-Za-z][\w.-]*=?(?:#[1-9]\d*)?")
+"""What a flag's key may be: `tp` for `--tp 8`, `tp=` for `--tp=8`, `-x` for `-x`, `lora-paths#2`
+for the second `--lora-paths`."""
+
+
+def speculative_key(key: str) -> str | None:
+    """A whole flag's key as the speculative part spells it; None where it belongs to the server."""
+    rest = key[len(SPECULATIVE) :]
+    taken = rest == "off" or rest.startswith(SPECULATIVE) or not FLAG_KEY.fullmatch(rest)
+    return rest if key.startswith(SPECULATIVE) and not taken else None
 
 
 class ServerPart(Data, frozen=True):

@@ -28,6 +28,8 @@ _TEXT_TOKENS = re.compile(
     r"|next|per|inter|output|input|prompt|new|cached|max|min|num|total|think|draft|bonus|accepted"
     r"|decode|prefill|hot|full|swa)_token$"
 )
+# SGLang's, of which a prefix is enough.
+_SECRET_FLAGS = ("api-key", "admin-api-key")
 _HARMLESS = frozenset({"", "none", "null", "true", "false", "<redacted>", "str", "optional[str]"})
 _CAMEL = re.compile(r"(?a)(?<=[a-z0-9])(?=[A-Z])")
 
@@ -84,6 +86,14 @@ def is_secret_name(name: str) -> bool:
     return _TEXT_TOKENS.search(words) is None
 
 
+def is_secret_flag(flag: str) -> bool:
+    """The same of a command line's flag, also of a prefix, as argparse takes it: `--api-k`."""
+    name = flag.strip("-").replace("_", "-")
+    return is_secret_name(name) or (
+        len(name) > 1 and any(whole.startswith(name) for whole in _SECRET_FLAGS)
+    )
+
+
 def mask(text: str) -> str:
     """The text with every secret it seems to hold replaced by dots."""
     text = _ASSIGNED.sub(_hidden, text)
@@ -112,7 +122,7 @@ def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:
     hide = False
     for word in argv:
         name, equals, value = word.partition("=")
-        flag = word.startswith("-") and is_secret_name(name)
+        flag = word.startswith("-") and is_secret_flag(name)
         if hide and not flag:
             masked.append(MASK if word else word)
         elif flag and equals:

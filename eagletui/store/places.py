@@ -29,6 +29,18 @@ def themes_folder() -> Path:
     return config_folder() / "themes"
 
 
+def profiles_folder() -> Path:
+    """Profiles of the person."""
+    return config_folder() / "profiles"
+
+
+def shipped_profiles_folder() -> Path:
+    """`profiles/` of the installed package, or of the checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "profiles"
+    return installed if installed.is_dir() else package.parent / "profiles"
+
+
 def data_folder() -> Path:
     """What was learned and measured; `EAGLETUI_DATA` names another folder."""
     given = os.environ.get(DATA_VARIABLE, "")
@@ -46,6 +58,7 @@ PLACES: dict[str, Callable[[], Path]] = {
     "config": config_folder,
     "config file": config_file,
     "user themes": themes_folder,
+    "user profiles": profiles_folder,
     "data": data_folder,
     "learned launches": launches_file,
 }

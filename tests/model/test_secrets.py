@@ -163,3 +163,14 @@ def test_the_glance_never_misses_what_mask_changes(text: str) -> None:
     assert mask(masked) == masked
     if masked != text:
         assert may_hold_secret(text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize("flag", ["--ap", "--api-k", "--api_key", "--admin", "--admin-api-ke"])
+def test_a_prefix_of_a_secret_flag_is_one(flag: str) -> None:
+    """argparse takes any that is unambiguous."""
+    assert mask_argv([flag, "x1", f"{flag}=x1"]) == (flag, MASK, f"{flag}={MASK}")
+
+
+@pytest.mark.parametrize("flag", ["-a", "--", "-", "--attention-backend", "--apiary", "-m"])
+def test_what_only_begins_alike_is_none(flag: str) -> None:
+    assert mask_argv([flag, "x1"]) == (flag, "x1")

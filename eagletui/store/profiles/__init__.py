@@ -1,0 +1,1 @@
+"""Profiles on disk: reading them strictly, laying them over each other, writing them."""

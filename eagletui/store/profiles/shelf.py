@@ -1,0 +1,225 @@
+"""All profiles that can be named: the person's own over those that ship with eagletui."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from eagletui.model.base import Data
+from eagletui.model.errors import ConfigError
+from eagletui.model.profile import SPECULATIVE, Guard, Profile, ServerPart, SpeculativePart
+from eagletui.store.profiles.file import NAME, ProfileError, ProfileFile, read_profile
+from eagletui.store.profiles.layers import SameFlag, lay
+
+ENDING = ".toml"
+JOIN = "+"
+"""Between the names of profiles that are laid over each other."""
+
+
+class ProfileNotFound(ConfigError):
+    """There is no profile of that name."""
+
+
+class ProfileCycle(ProfileError):
+    """Profiles that extend or include each other in a ring."""
+
+
+class BaseMissing(ProfileError):
+    """A profile extends or includes one that is not there."""
+
+
+class Shelved(Data, frozen=True):
+    """One profile in a list.
+
+    Attributes:
+        shipped: whether it came with eagletui and not from the person's folder.
+        parts: which of `server`, `speculative`, `environment` and `guard` it sets, everything
+            inherited included.
+    """
+
+    profile: Profile
+    file: ProfileFile
+    shipped: bool
+    parts: tuple[str, ...]
+
+
+class Shelf(Data, frozen=True):
+    """Every profile that can be read, by name, and what is wrong with the rest."""
+
+    profiles: tuple[Shelved, ...]
+    problems: tuple[ConfigError, ...]
+
+
+class Profiles:
+    """Profiles of several folders.
+
+    A file may extend its own name: then it extends the one it hides.
+
+    Args:
+        folders: where they lie; the first that has a name wins. The last one is ours.
+        same_flag: `engine.flagwords.same_flag`.
+    """
+
+    def __init__(self, folders: Sequence[Path], same_flag: SameFlag) -> None:
+        self._folders = tuple(folders)
+        self._same = same_flag
+
+    def names(self) -> tuple[str, ...]:
+        """Every name there is, broken files included."""
+        return tuple(
+            sorted(
+                {
+                    path.stem
+                    for folder in self._folders
+                    for path in (folder.glob(f"*{ENDING}") if folder.is_dir() else ())
+                    if NAME.fullmatch(path.stem)
+                }
+            )
+        )
+
+    def path(self, name: str) -> Path:
+        """The file of a name.
+
+        Raises:
+            ProfileNotFound: there is none.
+        """
+        found = self._find(name)
+        if found is None:
+            raise ProfileNotFound(f"There is no profile called {name}.", advice=self._near(name))
+        return found
+
+    def shipped(self, name: str) -> bool:
+        """Whether this name leads to one of ours.
+
+        Raises:
+            ProfileNotFound: there is none.
+        """
+        return self.path(name).parent == self._folders[-1]
+
+    def file(self, name: str) -> ProfileFile:
+        """What the file of a name says by itself.
+
+        Raises:
+            ConfigError: there is none, or it says something impossible.
+        """
+        return _file(self.path(name))
+
+    def load(self, name: str, *over: str) -> Profile:
+        """A profile with everything it inherits; further ones are laid over it, in order.
+
+        `kimi+chain-2` names two in the same way, and the result is called so.
+
+        Raises:
+            ConfigError: one of the files cannot be read, says something impossible, or names
+                another that is not there.
+        """
+        name, *parts = (part for names in (name, *over) for part in names.split(JOIN))
+        profile = self._laid(Profile(name=name), self.path(name), ())
+        for part in parts:
+            upper = self._laid(profile, self.path(part), ())
+            profile = _renamed(upper, profile, f"{profile.name}{JOIN}{part}")
+        return profile
+
+    def read(self, text: str, *, name: str, path: Path) -> Profile:
+        """What a file would be with this text: the same as `load`, before it is written.
+
+        Raises:
+            ConfigError: as `load`.
+        """
+        file = read_profile(text, name=name, path=str(path))
+        return self._over(Profile(name=name), file, path, ())
+
+    def shelf(self) -> Shelf:
+        """All of them; a broken one is among the problems and hides no other."""
+        found: list[Shelved] = []
+        problems: list[ConfigError] = []
+        for name in self.names():
+            try:
+                path = self.path(name)
+                profile, file = self.load(name), _file(path)
+            except ConfigError as error:
+                problems.append(error)
+                continue
+            shipped = path.parent == self._folders[-1]
+            found.append(
+                Shelved(profile=profile, file=file, shipped=shipped, parts=parts_of(profile, file))
+            )
+        return Shelf(profiles=tuple(found), problems=tuple(problems))
+
+    def _find(self, name: str, after: Path | None = None) -> Path | None:
+        if not NAME.fullmatch(name):
+            return None
+        folders = self._folders
+        if after is not None and after in folders:
+            folders = folders[folders.index(after) + 1 :]
+        return next(
+            (path for folder in folders if (path := folder / f"{name}{ENDING}").is_file()), None
+        )
+
+    def _near(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self.names(), n=1)
+        return f"Did you mean {near[0]}?" if near else "`eagletui profiles list` shows them all."
+
+    def _laid(self, below: Profile, path: Path, around: tuple[Path, ...]) -> Profile:
+        return self._over(below, _file(path), path, around)
+
+    def _over(
+        self, below: Profile, file: ProfileFile, path: Path, around: tuple[Path, ...]
+    ) -> Profile:
+        around = (*around, path)
+        for base in (*((file.extends,) if file.extends else ()), *file.include):
+            found = self._find(base, path.parent if base == file.name else None)
+            key = "extends" if base == file.extends else "include"
+            if found is None:
+                raise file.error(
+                    BaseMissing,
+                    (key,),
+                    f"`{key}` names {base}, and there is no such profile.",
+                    advice=self._near(base),
+                )
+            if found in around:
+                ring = [*(p.stem for p in around[around.index(found) :]), found.stem]
+                raise file.error(
+                    ProfileCycle,
+                    (key,),
+                    f"these profiles build on each other in a ring: {' → '.join(ring)}.",
+                    advice=f"Take {base} out of `{key}`.",
+                )
+            below = self._laid(below, found, around)
+        return lay(below, file, self._same)
+
+
+def parts_of(profile: Profile, file: ProfileFile | None = None) -> tuple[str, ...]:
+    """Which parts a profile sets at all, or, in its own file, takes away from."""
+    unset = file.unset if file is not None else ()
+    speculative = [entry for entry in unset if entry.startswith(f"--{SPECULATIVE}")]
+    flags = [entry for entry in unset if entry.startswith("-") and entry not in speculative]
+    parts = {
+        "server": profile.server != ServerPart() or flags,
+        "speculative": profile.speculative != SpeculativePart() or speculative,
+        "environment": profile.environment or len(unset) > len(flags) + len(speculative),
+        "guard": profile.guard != Guard(),
+    }
+    return tuple(part for part, there in parts.items() if there)
+
+
+def _renamed(upper: Profile, base: Profile, name: str) -> Profile:
+    return replace(upper, name=name, source=base.source, title=base.title, note=base.note)
+
+
+def _file(path: Path) -> ProfileFile:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ProfileError(
+            "this is no text in UTF-8.", path=str(path), line=line, advice="Save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise ProfileError(
+            f"the file cannot be read: {error.strerror}.", path=str(path), line=None
+        ) from error
+    return read_profile(text, name=path.stem, path=str(path))
