@@ -48,6 +48,12 @@ class Version:
         return f"Version({self.text!r})"
 
 
+@functools.lru_cache(maxsize=256)
+def version(text: str) -> Version:
+    """The same as `Version`, for texts that come again and again: those of tables."""
+    return Version(text)
+
+
 class Change(NamedTuple):
     """From this release on, a feature has this value."""
 
@@ -92,6 +98,13 @@ class Range(NamedTuple):
         if self.since:
             return f"{self.since}+"
         return f"up to {self.until}" if self.until else ""
+
+    def __contains__(self, release: object) -> bool:
+        """Whether this release lies in it."""
+        at = release if isinstance(release, Version) else version(str(release))
+        return not (self.since and at < version(self.since)) and not (
+            self.until and version(self.until) < at
+        )
 
     def narrowed(self, other: Range) -> Range:
         """Both at once; where they contradict, what was known before stays."""
@@ -209,33 +222,3 @@ def infer_releases(texts: Iterable[str], known: Range = Range()) -> Range:  # no
             if hint.text in text:
                 known = known.narrowed(hint.releases)
     return known
-
-
-class Rename(NamedTuple):
-    """A flag that was renamed or removed: from `since` on only `now` is accepted."""
-
-    flag: str
-    since: str
-    now: str
-    note: str = ""
-
-
-RENAMED_FLAGS: tuple[Rename, ...] = (
-    Rename("--cuda-graph-max-bs", "0.5.20", "--cuda-graph-max-bs-decode"),
-    Rename("--cuda-graph-bs", "0.5.20", "--cuda-graph-bs-decode"),
-    Rename("--speculative-dflash-draft-window-size", "0.5.20", "--speculative-draft-window-size"),
-    Rename(
-        "--speculative-ngram-min-match-window-size", "0.5.10", "--speculative-ngram-max-trie-depth"
-    ),
-    Rename(
-        "--speculative-ngram-max-match-window-size", "0.5.10", "--speculative-ngram-max-trie-depth"
-    ),
-    Rename("--speculative-ngram-branch-length", "0.5.10", "--speculative-ngram-max-trie-depth"),
-    Rename("--speculative-skip-dp-mlp-sync", "0.5.23", "", "it was removed; leave it out"),
-    Rename("--pp", "0.5.5", "--pp-size", "the short form became ambiguous"),
-)
-
-
-def renamed(flag: str) -> Rename | None:
-    """What became of a flag, or None where it never changed its name."""
-    return next((row for row in RENAMED_FLAGS if row.flag == flag), None)

@@ -18,7 +18,7 @@ from eagletui.engine.diagnosis import (
     Where,
     diagnosis,
 )
-from eagletui.engine.releases import renamed
+from eagletui.engine.flags.table import renamed
 from eagletui.model.phases import PhaseName
 
 # --- rules that look closer --------------------------------------------------------------------
@@ -29,8 +29,8 @@ def _flag_advice(match: Match, context: Context) -> Refined:
     row = renamed(flag)
     if row is not None:
         if row.now:
-            return Refined(advice=f"Since {row.since} it is {row.now}: use that instead.")
-        return Refined(advice=f"Since {row.since} {row.note}.")
+            return Refined(advice=f"Since {row.gone} it is {row.now}: use that instead.")
+        return Refined(advice=f"Since {row.gone} {row.note}.")
     near = difflib.get_close_matches(flag, sorted(context.flags), n=1, cutoff=0.6)
     if near:
         return Refined(advice=f"The nearest flag this release has is {near[0]}.")

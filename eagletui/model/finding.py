@@ -35,11 +35,13 @@ class Option(Data, frozen=True):
         flags: all its spellings, with dashes.
         takes_value: False for a switch.
         choices: () where any value is taken.
+        nargs: how many words, as argparse has it: "" for one, "?", "+" or "*".
     """
 
     flags: tuple[str, ...]
     takes_value: bool = True
     choices: tuple[str, ...] = ()
+    nargs: str = ""
 
 
 class ModelFiles(Data, frozen=True):
@@ -73,6 +75,7 @@ class HostFacts(Data, frozen=True):
 
     Attributes:
         version: of the SGLang that the profile's Python has.
+        problem: "" when that Python runs and has SGLang, else why not, in words for the person.
         options: of that SGLang; None to go by the release's table.
         target, draft: the models' folders.
         port_holder: who listens on the profile's port, in words; "" for nobody, None for unknown.
@@ -85,6 +88,7 @@ class HostFacts(Data, frozen=True):
     """
 
     version: str = ""
+    problem: str = ""
     options: tuple[Option, ...] | None = None
     target: ModelFiles | None = None
     draft: ModelFiles | None = None

@@ -49,6 +49,11 @@ def data_folder() -> Path:
     return Path(platformdirs.user_data_dir(APP, appauthor=False))
 
 
+def installations_folder() -> Path:
+    """Options of the SGLangs that were asked; a cache."""
+    return Path(platformdirs.user_cache_dir(APP, appauthor=False)) / "installations"
+
+
 def launches_file() -> Path:
     """How long phases took, by host and model."""
     return data_folder() / "launches.json"
@@ -61,4 +66,5 @@ PLACES: dict[str, Callable[[], Path]] = {
     "user profiles": profiles_folder,
     "data": data_folder,
     "learned launches": launches_file,
+    "installations": installations_folder,
 }

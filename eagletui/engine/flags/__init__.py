@@ -1,0 +1,1 @@
+"""SGLang's flags, per release, and how its command line is read."""

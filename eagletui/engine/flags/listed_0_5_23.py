@@ -1,0 +1,542 @@
+# ruff: noqa: E501
+"""Every flag of SGLang 0.5.23; `tests/live/lab/dump_flags.py` wrote it, do not edit.
+
+A line a flag: its spellings | what it takes | how many words | its choices. `switch` takes nothing.
+"""
+
+from __future__ import annotations
+
+LISTED = """\
+-h --help | switch
+--model-path --model | text
+--tokenizer-path | text
+--tokenizer-mode | text |  | auto slow
+--tokenizer-backend | text |  | huggingface fastokens
+--tokenizer-worker-num | int
+--detokenizer-worker-num | int
+--skip-tokenizer-init | switch
+--load-format | text |  | auto pt safetensors instanttensor npcache dummy sharded_state presharded gguf expert_pack bitsandbytes mistral layered flash_rl remote remote_instance fastsafetensors private runai_streamer
+--model-loader-extra-config | text
+--trust-remote-code | switch
+--context-length | size
+--is-embedding | switch
+--enable-multimodal | switch
+--revision | text
+--model-impl | text
+--model-config-parser | text
+--json-model-override-args | text
+--dtype | text |  | auto half float16 bfloat16 float float32
+--quantization | text |  | awq fp8 mxfp8 gptq gptq_marlin awq_marlin bitsandbytes gguf modelopt modelopt_fp8 modelopt_fp4 nvfp4_online modelopt_mixed petit_nvfp4 w8a8_int8 w8a8_fp8 moe_wna16 w4afp8 mxfp4 auto-round auto-round-int8 compressed-tensors modelslim mxfp_w4a8 quark quark_int4fp8_moe quark_mxfp4 mlx_q4 mlx_q8 unquant humming
+--quantization-param-path | text
+--kv-cache-dtype | text |  | auto fp8_e5m2 fp8_e4m3 mxfp8 bf16 bfloat16 nvfp4 fp4_mx_block16
+--enable-fp32-lm-head | switch
+--modelopt-quant | text
+--modelopt-checkpoint-restore-path | text
+--modelopt-checkpoint-save-path | text
+--modelopt-export-path | text
+--quantize-and-serve | switch
+--rl-quant-profile | text
+--enable-tf32-matmul --no-enable-tf32-matmul | switch
+--mem-fraction-static | float
+--max-running-requests | int
+--max-queued-requests | int
+--max-total-tokens | size
+--chunked-prefill-size | int
+--prefill-decode-interval | int
+--enable-dynamic-chunking | switch
+--max-prefill-tokens | size
+--prefill-max-requests | int
+--schedule-policy | text |  | lpm random fcfs dfs-weight lof priority routing-key hrrn shortest-prefill-first
+--enable-priority-scheduling | switch
+--disable-priority-preemption | switch
+--default-priority-value | int
+--abort-on-priority-when-disabled | switch
+--schedule-low-priority-values-first | switch
+--priority-scheduling-preemption-threshold | int
+--retraction-policy | text |  | length priority
+--schedule-conservativeness | float
+--page-size | int
+--c128-page-size | int
+--swa-full-tokens-ratio | float
+--disable-hybrid-swa-memory | switch
+--radix-eviction-policy | text |  | lru lfu slru priority tlru
+--radix-eviction-policy-config | json
+--prefill-only-disable-kv-cache | switch
+--disable-radix-cache | switch
+--enable-page-major-kv-layout | switch
+--enable-unified-memory | switch
+--disable-chunked-prefix-cache | switch
+--disable-overlap-schedule | switch
+--num-continuous-decode-steps | int
+--scheduler-recv-interval | int
+--enable-mixed-chunk | switch
+--nccl-port | int
+--dist-timeout | int
+--dist-init-addr --nccl-init-addr | text
+--gated-launch-port | int
+--nnodes | int
+--node-rank | int
+--tp-size --tensor-parallel-size | int
+--dcp-size --decode-context-parallel-size | int
+--pp-size --pipeline-parallel-size | int
+--pp-max-micro-batch-size | int
+--pp-async-batch-depth | int
+--dp-size --data-parallel-size | int
+--attn-dp-size --attention-data-parallel-size | int
+--load-balance-method | text |  | auto round_robin follow_bootstrap_room total_requests total_tokens
+--attn-cp-size --attention-context-parallel-size | int
+--moe-dp-size --moe-data-parallel-size | int
+--dwdp-size | int
+--dcp-comm-backend | text |  | ag_rs a2a fi_a2a
+--dcp-replicate-q-proj --no-dcp-replicate-q-proj | switch
+--enable-prefill-cp | switch
+--cp-strategy | text |  | zigzag interleave
+--enable-dsa-cache-layer-split | switch
+--enable-cp-decode-attn-tp | switch
+--enable-kv-cache-sharding | switch
+--enable-dp-attention-local-control-broadcast | switch
+--enable-dp-lm-head | switch
+--enable-tp-lm-head-all-to-all --no-enable-tp-lm-head-all-to-all | switch
+--enable-attn-tp-input-scattered | switch
+--enable-shared-experts-attn-tp | switch
+--shared-experts-tp-size | int
+--enable-dense-mlp-attn-tp | switch
+--enable-layernorm-sp | switch
+--disable-attn-tp-gather | switch
+--enable-p2p-check | switch
+--device | text
+--base-gpu-id | int
+--gpu-id-step | int
+--random-seed | int
+--mlx-enable-sampling | switch
+--watchdog-timeout | float
+--soft-watchdog-timeout | float
+--sleep-on-idle | switch
+--use-ray | switch
+--numa-node | int | +
+--gc-threshold | int | +
+--host | text
+--port | int
+--fastapi-root-path | text
+--smg-grpc-mode | switch
+--grpc-mode | switch
+--grpc-port | int
+--sidecar | text
+--sidecar-args | json
+--skip-server-warmup | switch
+--warmups | text
+--enable-http2 | switch
+--http2-max-concurrent-streams | int
+--http2-initial-connection-window-size | int
+--ssl-keyfile | text
+--ssl-certfile | text
+--ssl-ca-certs | text
+--ssl-keyfile-password | text
+--enable-ssl-refresh | switch
+--api-key | text
+--admin-api-key | text
+--served-model-name | text
+--weight-version | text
+--chat-template | text
+--trust-request-chat-template | switch
+--hf-chat-template-name | text
+--completion-template | text
+--file-storage-path | text
+--enable-cache-report | switch
+--return-input-ids | switch
+--return-output-ids | switch
+--default-chat-template-kwargs | json
+--strip-thinking-cache | switch
+--enable-strict-thinking | switch
+--tool-server | text
+--sampling-defaults | text |  | openai model
+--asr-max-buffer-seconds | int
+--asr-max-concurrent-sessions | int
+--preferred-sampling-params | json
+--allow-auto-truncate | switch
+--stream-interval | int
+--batch-notify-size | int
+--stream-response-default-include-usage | switch
+--incremental-streaming-output | switch
+--enable-streaming-session | switch
+--enable-session-radix-cache | switch
+--log-level | text
+--log-level-http | text
+--log-requests | switch
+--log-requests-level | int |  | 0 1 2 3
+--log-requests-format | text |  | text json
+--log-requests-target | text | +
+--uvicorn-access-log-exclude-prefixes | text | *
+--crash-dump-folder | text
+--show-time-cost | switch
+--enable-metrics | switch
+--smg-http-sidecar-port --grpc-http-sidecar-port | int
+--enable-mfu-metrics | switch
+--enable-metrics-for-all-schedulers | switch
+--load-snapshot-publish-interval | int
+--tokenizer-metrics-custom-labels-header | text
+--tokenizer-metrics-allowed-custom-labels | text | +
+--extra-metric-labels | json
+--bucket-time-to-first-token | float | +
+--bucket-inter-token-latency | float | +
+--bucket-e2e-request-latency | float | +
+--prompt-tokens-buckets | text | +
+--generation-tokens-buckets | text | +
+--gc-warning-threshold-secs | float
+--decode-log-interval | int
+--enable-request-time-stats-logging | switch
+--kv-events-config | text
+--load-publish-endpoint | text
+--enable-forward-pass-metrics | switch
+--forward-pass-metrics-worker-id | text
+--forward-pass-metrics-ipc-name | text
+--enable-trace | switch
+--trace-modules | text
+--otlp-traces-endpoint | text
+--export-metrics-to-file | switch
+--export-metrics-to-file-dir | text
+--constrained-json-whitespace-pattern | text
+--constrained-json-disable-any-whitespace | switch
+--constrained-json-max-whitespace-cnt | int
+--attention-backend | text |  | triton torch_native flex_attention dsa nsa qsa dsv4 compressed fa3 fa4 flashinfer llada2_cfg_flashinfer flashmla trtllm_mla cutedsl_mla tokenspeed_mla trtllm_mha hpc_ops minicpm_flashattn minicpm_flashinfer aiter wave intel_amx ascend intel_xpu
+--decode-attention-backend | text |  | triton torch_native flex_attention dsa nsa qsa dsv4 compressed fa3 fa4 flashinfer llada2_cfg_flashinfer flashmla trtllm_mla cutedsl_mla tokenspeed_mla trtllm_mha hpc_ops minicpm_flashattn minicpm_flashinfer aiter wave intel_amx ascend intel_xpu
+--enable-lean-attention | switch
+--prefill-attention-backend | text |  | triton torch_native flex_attention dsa nsa qsa dsv4 compressed fa3 fa4 flashinfer llada2_cfg_flashinfer flashmla trtllm_mla cutedsl_mla tokenspeed_mla trtllm_mha hpc_ops minicpm_flashattn minicpm_flashinfer aiter wave intel_amx ascend intel_xpu
+--grammar-backend | text |  | xgrammar outlines llguidance none
+--radix-cache-backend | text
+--mm-attention-backend | text |  | sdpa fa3 fa4 triton_attn ascend_attn aiter_attn flashinfer_cudnn amx_attn xpu_attn
+--fp8-gemm-backend | text |  | auto deep_gemm flashinfer_trtllm flashinfer_cutlass flashinfer_deepgemm flashinfer_cutedsl cutlass triton aiter
+--fp4-gemm-backend | text |  | auto flashinfer_cudnn flashinfer_cutedsl flashinfer_cutlass flashinfer_trtllm marlin
+--bf16-gemm-backend | text |  | auto cutedsl gemv torch
+--dsa-prefill-backend | text |  | flashmla_sparse flashmla_sparse_q8 flashmla_kv flashmla_auto flashinfer_sparse_mla triton_sparse_mla fa3 tilelang triton aiter trtllm intel_xpu
+--dsv4-prefill-backend | text |  | auto flashmla_sparse flashmla_sparse_q8
+--dsa-decode-backend | text |  | flashmla_sparse flashmla_sparse_q8 flashmla_kv flashmla_auto flashinfer_sparse_mla fa3 tilelang triton aiter trtllm intel_xpu
+--dsa-paged-mqa-logits-backend | text |  | auto deepgemm cutedsl aiter
+--dsa-topk-backend | text |  | sgl-kernel torch flashinfer
+--disable-flashinfer-autotune | switch
+--flashinfer-autotune-skip-ops | text | +
+--mamba-backend | text |  | triton flashinfer
+--cuda-graph-config | text
+--cuda-graph-backend-decode | text |  | full breakable disabled
+--cuda-graph-backend-prefill | text |  | full breakable disabled
+--cuda-graph-max-bs-decode | int
+--cuda-graph-max-bs-prefill | int
+--cuda-graph-bs-decode | int | +
+--cuda-graph-bs-prefill | int | +
+--cuda-graph-prefill-max-context --context-bucket | size
+--disable-prefill-cuda-graph | switch
+--disable-decode-cuda-graph | switch
+--disable-cuda-graph-padding | switch
+--enable-profile-cuda-graph | switch
+--enable-cudagraph-gc | switch
+--debug-cuda-graph | switch
+--enable-layerwise-nvtx-marker | switch
+--enable-nccl-nvls | switch
+--enable-symm-mem | switch
+--triton-attention-reduce-in-fp32 | switch
+--triton-attention-num-kv-splits | int
+--triton-attention-split-tile-size | int
+--flashinfer-mla-disable-ragged | switch
+--enable-fused-qk-norm-rope --no-enable-fused-qk-norm-rope | switch
+--enable-precise-embedding-interpolation | switch
+--enable-fused-moe-sum-all-reduce | switch
+--enable-deepseek-v4-fp4-indexer | switch
+--disable-custom-all-reduce | switch
+--enable-mscclpp | switch
+--enable-torch-symm-mem | switch
+--enable-scattered-sconv | switch
+--pre-warm-nccl | switch
+--boundary-reduction | text |  | auto ar rs rsv rs+rsv
+--enable-quant-communications | switch
+--enforce-disable-flashinfer-allreduce-fusion | switch
+--flashinfer-allreduce-fusion-backend | text |  | auto trtllm mnnvl cutedsl
+--enable-aiter-allreduce-fusion | switch
+--enable-torch-compile | switch
+--enable-torch-compile-debug-mode | switch
+--torch-compile-max-bs | int
+--speculative-algorithm | text
+--uno-lora-path | text
+--speculative-draft-model-path --speculative-draft-model | text
+--speculative-draft-model-revision | text
+--speculative-draft-load-format | text |  | auto pt safetensors instanttensor npcache dummy sharded_state presharded gguf expert_pack bitsandbytes mistral layered flash_rl remote remote_instance fastsafetensors private runai_streamer
+--speculative-num-steps | int
+--speculative-eagle-topk | int
+--speculative-num-draft-tokens | int
+--speculative-dflash-block-size | int
+--speculative-dspark-block-size | int
+--speculative-dspark-sps-table-path | text
+--speculative-dspark-confidence-sts-path | text
+--speculative-dspark-align-verify-tokens-to-graph-tier | switch
+--speculative-accept-threshold-single | float
+--speculative-accept-threshold-acc | float
+--speculative-use-rejection-sampling | switch
+--speculative-token-map | text
+--speculative-attention-mode | text |  | prefill decode
+--speculative-draft-attention-backend | text
+--speculative-dsa-topk-backend | text |  | sgl-kernel torch flashinfer
+--speculative-draft-kv-cache-dtype | text |  | auto fp8_e5m2 fp8_e4m3 bf16 bfloat16
+--speculative-draft-window-size | int
+--speculative-moe-runner-backend | text |  | auto deep_gemm triton triton_kernel flashinfer_trtllm experimental_sgl_trtllm flashinfer_trtllm_routed flashinfer_cutlass flashinfer_mxfp4 flashinfer_cutedsl flashinfer_megamoe cutlass aiter marlin humming experimental_sgl_marlin lora_cutedsl lora_triton lora_marlin hpc_ops megamoe intel_xpu
+--speculative-moe-a2a-backend | text |  | none deepep mooncake nixl mori ascend_fuseep flashinfer megamoe deepep_v2 pplx ascend_tp
+--speculative-enable-w4a4-mxfp4-megamoe --no-speculative-enable-w4a4-mxfp4-megamoe | switch
+--speculative-draft-model-quantization | text |  | awq fp8 mxfp8 gptq gptq_marlin awq_marlin bitsandbytes gguf modelopt modelopt_fp8 modelopt_fp4 nvfp4_online modelopt_mixed petit_nvfp4 w8a8_int8 w8a8_fp8 moe_wna16 w4afp8 mxfp4 auto-round auto-round-int8 compressed-tensors modelslim mxfp_w4a8 quark quark_int4fp8_moe quark_mxfp4 mlx_q4 mlx_q8 unquant humming
+--enable-multi-layer-eagle | switch
+--speculative-adaptive | switch
+--speculative-adaptive-config | text
+--decoupled-spec-bind-endpoint | text
+--decoupled-spec-connect-endpoints | json
+--decoupled-spec-rank | int
+--decoupled-spec-role | text |  | null verifier drafter
+--spec-trace-dir | text
+--speculative-ngram-min-bfs-breadth | int
+--speculative-ngram-max-bfs-breadth | int
+--speculative-ngram-match-type | text |  | BFS PROB
+--speculative-ngram-max-trie-depth | int
+--speculative-ngram-capacity | int
+--speculative-ngram-external-corpus-path | text
+--speculative-ngram-external-sam-budget | int
+--speculative-ngram-external-corpus-max-tokens | int
+--ep-size --expert-parallel-size --ep | int
+--moe-a2a-backend | text |  | none deepep mooncake nixl mori ascend_fuseep flashinfer megamoe deepep_v2 pplx ascend_tp flashinfer_megamoe
+--enable-w4a4-mxfp4-megamoe | switch
+--deepep-v2-mode | text |  | direct hybrid
+--moe-runner-backend | text |  | auto deep_gemm triton triton_kernel flashinfer_trtllm experimental_sgl_trtllm flashinfer_trtllm_routed flashinfer_cutlass flashinfer_mxfp4 flashinfer_cutedsl flashinfer_megamoe cutlass aiter marlin humming experimental_sgl_marlin lora_cutedsl lora_triton lora_marlin hpc_ops megamoe intel_xpu
+--flashinfer-mxfp4-moe-precision | text |  | default bf16 fp8
+--deepep-mode | text |  | auto normal low_latency
+--fuseep-mode | int |  | 1 2
+--deepep-dispatcher-output-dtype | text |  | auto bf16 fp8 int8 nvfp4
+--ep-num-redundant-experts | int
+--ep-dispatch-algorithm | text |  | static dynamic fake lp
+--init-expert-location | text
+--enable-eplb | switch
+--eplb-algorithm | text
+--eplb-rebalance-num-iterations | int
+--eplb-rebalance-layers-per-chunk | int
+--eplb-min-rebalancing-utilization-threshold | float
+--expert-distribution-recorder-mode | text |  | stat stat_approx per_pass per_token
+--expert-distribution-recorder-buffer-size | int
+--expert-balancedness-report-mode | text |  | off server_log prometheus both
+--deepep-config | text
+--moe-dense-tp-size | int
+--elastic-ep-backend | text |  | none mooncake nixl
+--enable-elastic-expert-backup | switch
+--mooncake-ib-device | text
+--enable-waterfill | switch
+--elastic-ep-join-mode | text |  | scale recover
+--elastic-ep-join-rank-offset | int
+--elastic-ep-initial-size | int
+--max-ep-size | int
+--elastic-ep-scale-timeout | float
+--disable-flashinfer-cutlass-moe-fp4-allgather | switch
+--disable-shared-experts-fusion | switch
+--enforce-shared-experts-fusion | switch
+--max-mamba-cache-size | int
+--mamba-ssm-dtype | text |  | float32 bfloat16 float16
+--mamba-max-states-per-path | int
+--enable-mamba-cache-stochastic-rounding | switch
+--mamba-cache-philox-rounds | int
+--mamba-full-memory-ratio | float
+--mamba-radix-cache-strategy | text |  | auto no_buffer extra_buffer extra_buffer_lazy
+--mamba-track-interval | int
+--enable-int8-mamba-checkpoint | switch
+--int8-mamba-ckpt-size | int
+--linear-attn-backend | text |  | triton cutedsl flashinfer flashkda nvidia_kda ptx_kda helion intel_xpu
+--linear-attn-decode-backend | text |  | triton cutedsl flashinfer flashkda nvidia_kda ptx_kda helion intel_xpu
+--linear-attn-prefill-backend | text |  | triton cutedsl flashinfer flashkda nvidia_kda ptx_kda helion intel_xpu
+--linear-attn-verify-backend | text |  | triton cutedsl flashinfer flashkda nvidia_kda ptx_kda helion intel_xpu nv_cutedsl
+--enable-linear-replayssm | switch
+--linear-replayssm-cache-len | int
+--enable-linear-replayssm-spec | switch
+--enable-hierarchical-cache --enable-hicache | switch
+--hicache-host-memory-mode | text |  | cache buffer_only
+--hicache-ratio | float
+--hicache-size | int
+--hicache-write-policy | text |  | write_back write_through write_through_selective
+--hicache-io-backend | text |  | direct kernel kernel_ascend
+--hicache-mem-layout | text |  | layer_first page_first page_first_direct page_first_kv_split page_head
+--hicache-storage-backend | text |  | file sim mooncake npu_memcache hf3fs nixl aibrix dynamic eic simm mori shm tensorcast seaweedfs
+--hicache-storage-prefetch-policy | text |  | best_effort wait_complete timeout
+--hicache-storage-backend-extra-config | text
+--hicache-storage-prefetch-retry-poll-interval | int
+--hicache-storage-prefetch-retry-max-attempts | int
+--enable-unified-cache-external-linker | switch
+--unified-cache-external-linker-backend | text |  | mooncake mori dynamic
+--enable-hisparse | switch
+--hisparse-config --hierarchical-sparse-attention-extra-config | text
+--enable-broadcast-mm-inputs-process | switch
+--enable-prefix-mm-cache | switch
+--mm-enable-dp-encoder --no-mm-enable-dp-encoder | switch
+--mm-process-config | json
+--mm-processor-worker-num | int
+--mm-io-worker-num | int
+--allowed-media-domains | text | +
+--media-url-max-file-size-mb | int
+--mm-preprocess-cache-size-mb | int
+--trust-mm-content-hashes | switch
+--limit-mm-data-per-request | json
+--enable-mm-global-cache | switch
+--image-processor-backend | text |  | auto torchvision pil
+--mm-global-cache-backend | text |  | mooncake
+--disable-fast-image-processor | switch
+--mm-feature-transport | text |  | cpu cuda_ipc cuda_vmm
+--enable-lora | switch
+--enable-lora-overlap-loading | switch
+--max-lora-rank | int
+--lora-target-modules | text | * | q_proj k_proj v_proj o_proj q_a_proj kv_a_proj_with_mqa q_b_proj kv_b_proj wq_b wk weights_proj gate_proj up_proj down_proj qkv_proj gate_up_proj embed_tokens lm_head qkvr wo_ud all
+--lora-paths | text | *
+--max-loaded-loras | int
+--max-loras-per-batch | int
+--lora-eviction-policy | text |  | lru fifo
+--lora-backend | text |  | triton csgmv ascend torch_native triton_v2
+--max-lora-chunk-size | int |  | 16 32 64 128
+--experts-shared-outer-loras --no-experts-shared-outer-loras | switch
+--lora-use-virtual-experts | switch
+--lora-strict-loading --no-lora-strict-loading | switch
+--lora-drain-wait-threshold | float
+--enable-two-batch-overlap | switch
+--enable-single-batch-overlap | switch
+--tbo-token-distribution-threshold | float
+--cpu-offload-gb | int
+--offload-group-size | int
+--offload-num-in-group | int
+--offload-prefetch-step | int
+--offload-mode | text
+--enable-lmcache | switch
+--lmcache-config-file | text
+--enable-flexkv | switch
+--flexkv-config-file | text
+--kt-weight-path | text
+--kt-method | text
+--kt-cpuinfer | int
+--kt-threadpool-count | int
+--kt-num-gpu-experts | int
+--kt-max-deferred-experts-per-token | int
+--dllm-algorithm | text
+--dllm-algorithm-config | text
+--dllm-fdfo --no-dllm-fdfo | switch
+--disaggregation-mode | text |  | null prefill decode
+--disaggregation-transfer-backend | text |  | mooncake nixl ascend fake mori mooncake_tcp
+--disaggregation-bootstrap-port | int
+--disaggregation-ib-device | text
+--disaggregation-decode-enable-radix-cache | switch
+--disaggregation-decode-enable-offload-kvcache | switch
+--disaggregation-decode-retraction-backup | text |  | cpu_tensor host_pool none
+--num-reserved-decode-tokens | int
+--disaggregation-decode-extra-slots | int
+--disaggregation-decode-polling-interval | int
+--optimistic-prefill-attempts | int
+--encoder-only | switch
+--language-only | switch
+--language-model-only | switch
+--encoder-transfer-backend | text |  | auto zmq_to_scheduler zmq_to_tokenizer mooncake
+--encoder-urls | text | +
+--encoder-bootstrap-port | int
+--encoder-register-urls | text | +
+--enable-adaptive-dispatch-to-encoder | switch
+--enable-pdmux | switch
+--pdmux-config-path | text
+--sm-group-num | int
+--startup-weight-load-mode | text |  | serial overlap
+--custom-weight-loader | text | *
+--weight-loader-disable-mmap | switch
+--weight-loader-prefetch-checkpoints | switch
+--weight-loader-prefetch-num-threads | int
+--weight-loader-drop-cache-after-load | switch
+--remote-instance-weight-loader-seed-instance-ip | text
+--remote-instance-weight-loader-seed-instance-service-port | int
+--remote-instance-weight-loader-send-weights-group-ports | json
+--remote-instance-weight-loader-backend | text |  | transfer_engine nccl modelexpress
+--remote-instance-weight-loader-start-seed-via-transfer-engine | switch
+--engine-info-bootstrap-port | int
+--modelexpress-config | text
+--download-dir | text
+--model-checksum | text | ?
+--delete-ckpt-after-loading | switch
+--decrypted-config-file | text
+--decrypted-draft-config-file | text
+--checkpoint-engine-wait-weights-before-ready | switch
+--enable-prefill-delayer | switch
+--prefill-delayer-max-delay-passes | int
+--prefill-delayer-token-usage-low-watermark | float
+--prefill-delayer-forward-passes-buckets | float | +
+--prefill-delayer-wait-seconds-buckets | float | +
+--prefill-delayer-queue-min-ratio | float
+--prefill-delayer-max-delay-ms | float
+--min-free-slots-delay | int
+--enable-deterministic-inference | switch
+--rl-on-policy-target | text |  | fsdp
+--kv-canary | text |  | none log raise
+--kv-canary-sweep-interval | int
+--enable-dynamic-batch-tokenizer | switch
+--dynamic-batch-tokenizer-batch-size | int
+--dynamic-batch-tokenizer-batch-timeout | float
+--enable-tokenizer-batch-encode | switch
+--disable-tokenizer-batch-decode | switch
+--debug-tensor-dump-output-folder | text
+--debug-tensor-dump-layers | int | +
+--debug-tensor-dump-input-file | text
+--enable-memory-saver | switch
+--enable-weights-cpu-backup | switch
+--enable-draft-weights-cpu-backup | switch
+--enable-custom-logit-processor | switch
+--enable-return-hidden-states | switch
+--return-hidden-states-mode | text |  | last full
+--enable-return-routed-experts | switch
+--enable-return-indexer-topk | switch
+--sampling-mask-max-tokens | int
+--disable-outlines-disk-cache | switch
+--enable-mis | switch
+--weight-cache-mode | text |  | off daemon client
+--weight-cache-socket | text
+--weight-cache-timeout | int
+--forward-hooks | json
+--msprobe-dump-config | text
+--ple-offload-embedding --no-ple-offload-embedding | switch
+--ple-offload-backend | text |  | pinned file
+--ple-offload-dir | text
+--disaggregation-enable-kv-checksum | switch
+--enable-pd-role-switch | switch
+--speculative-domino-candidate-pool-size | int
+--flashinfer-a2a-dispatch-type | text |  | auto bf16 nvfp4 mxfp8
+--cuda-graph-max-seq-len-prefill | int
+--prefill-kv-cache-dequant-dtype | text |  | auto nvfp4 fp8_e4m3
+--dsv4-attn-backend | text |  | auto flashmla flashmla_mega trtllm
+--otlp-service-name | text
+--hicache-host-memory-fraction | float
+--enable-linker-mla-dedup | switch
+--swa-prefix-tails | int
+--enable-encoder-swa-bounded-replay | switch
+--enable-decoder-swa-bounded-replay --no-enable-decoder-swa-bounded-replay | switch
+--enable-response-store | switch
+--disaggregation-decode-host-receive-threshold | float
+--qsa-indexer-dtype | text |  | auto bfloat16 fp8_e4m3
+--disaggregation-decode-allocation-policy | text |  | early prefill_complete
+--speculative-use-block-verification | switch
+--speculative-draft-sink-size | int
+--disable-aiter-allreduce-fusion-in-prefill | switch
+--disable-aiter-allreduce-fusion-in-decode | switch
+--enable-amd-monokernel | switch
+--dsa-triton-union | int |  | 0 2 4
+--enable-dsa-fused-indexer --no-enable-dsa-fused-indexer | switch
+--enable-watermark | switch
+--watermark-config | text
+--grpc-response-timeout-secs | int
+--enable-paged-experts | switch
+--paged-experts-num-resident | int
+--enable-nvidia-megakernel | switch
+--enable-megamoe-for-layernorm-sp | switch
+--enable-http-worker-reuseport | switch
+--prefill-decode-interval-min-bs | int
+--unified-cache-external-linker-config | json
+--enable-return-aux-hidden-states | switch
+--return-aux-hidden-state-layer-ids | int | +
+--sampling-backend | text |  | ascend flashinfer intel_xpu pytorch
+--reasoning-parser | text |  | auto apertus2509 beam deepseek-r1 deepseek-v3 deepseek-v4 deepseek-v41 dots glm45 ling3 hunyuan gpt-oss k2_horizon kimi kimi_k2 kimi_k3 mimo muse poolside_v1 qwen3 qwen3-thinking minimax minimax-append-think minimax-m3 nanbeige step3 step3p5 mistral nemotron_3 granite_thinking_parser interns1 gemma4 inkling iquest_q1 cohere_command4 gigachat35 response_template
+--tool-call-parser | text |  | auto apertus2509 beam cohere_command4 deepseekv3 deepseekv31 deepseekv32 deepseekv4 deepseekv41 dots glm glm45 glm47 gpt-oss k2_horizon kimi_k2 kimi_k3 lfm2 ling3 llama3 mimo minicpm5 mistral muse poolside_v1 pythonic qwen qwen25 qwen3_coder spark25 step3 step3p5 minimax-m2 minimax-m3 nanbeige trinity interns1 hermes hunyuan gigachat3 gigachat35 gemma4 inkling iquest_q1 response_template
+--kv-canary-real-data | text |  | none partial all
+--config | text
+--disable-cuda-graph | switch
+--enable-dp-attention | switch
+--monokernel-backend | text |  | amd
+--enable-flashinfer-allreduce-fusion | switch
+"""
