@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("eagletui.cli.completion:completion", "Print a completion script for a shell."),
     "demo": ("eagletui.cli.demo:demo", "Show the live screen on a simulated host."),
     "doctor": ("eagletui.cli.doctor:doctor", "Check this machine, a host and its servers."),
+    "launch": ("eagletui.cli.launch:launch", "Start a server in the place of the one that runs."),
     "log": ("eagletui.cli.log:log", "Explain a saved server log."),
     "metrics": ("eagletui.cli.metrics:metrics", "Explain a saved or live /metrics page."),
     "paths": ("eagletui.cli.paths:paths", "Print the folders and files the program uses."),
@@ -25,7 +26,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "eagletui.cli.profiles:profiles",
         "List, show, compare, write and import profiles.",
     ),
+    "restart": ("eagletui.cli.stop:restart", "Start a server again as it is."),
     "status": ("eagletui.cli.status:status", "Look once at a host and its servers."),
+    "stop": ("eagletui.cli.stop:stop", "End a server and wait until its GPUs are free."),
 }
 
 

@@ -1,0 +1,279 @@
+"""What launch, stop and restart have in common: options, questions, and telling what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from eagletui.cli.asking import TerminalAsker
+from eagletui.cli.options import host_options, json_option
+from eagletui.cli.output import echo_json
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.events import Diagnosed, PhaseBegan, PhaseEnded
+from eagletui.model.profile import Guard, StartPlan
+from eagletui.model.restart import Standing, account
+from eagletui.model.secrets import mask_argv, mask_environment
+from eagletui.model.text import visible
+
+if TYPE_CHECKING:
+    from eagletui.control.api import Progress, Running
+    from eagletui.control.restart import Restart
+    from eagletui.host.base import Host
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+INTERRUPTED = 130
+
+
+class ReadOnlySession(EagletuiError):
+    """`--read-only` was given."""
+
+
+def control_options(command: _F) -> _F:
+    """The host, which server, and how sure the person is."""
+    for option in (
+        json_option,
+        click.option(
+            "--settle",
+            type=click.FloatRange(0.0, 3600.0),
+            default=60.0,
+            show_default=True,
+            help="Seconds a server that serves is watched before it counts as started.",
+        ),
+        click.option(
+            "--break-lock", is_flag=True, help="Take the host's lock away from whoever has it."
+        ),
+        click.option("--yes", "-y", is_flag=True, help="Ask nothing."),
+        click.option("--pid", type=int, help="The server that is meant, where there are several."),
+        click.option("--read-only", is_flag=True, help="Refuse: nothing is changed."),
+    ):
+        command = option(command)
+    return host_options(command)
+
+
+def refuse_read_only(ctx: click.Context, given: bool) -> None:
+    """Raise where nothing may be changed.
+
+    Raises:
+        ReadOnlySession: `--read-only`, here or before the command.
+    """
+    if given or ctx.find_root().params.get("read_only"):
+        raise ReadOnlySession(
+            "Nothing is changed: --read-only.", advice="Leave --read-only out to change the host."
+        )
+
+
+@asynccontextmanager
+async def connected(target: str | None, ssh_config: Sequence[str]) -> AsyncIterator[Host]:
+    """A host for one command."""
+    from eagletui.host.open import open_host
+
+    host = open_host(target, asker=TerminalAsker(), config=list(ssh_config) or None)
+    await host.connect()
+    try:
+        yield host
+    finally:
+        await host.close()
+
+
+async def running_servers(host: Host) -> dict[int, Running]:
+    """The servers on the host by pid, workers' parents only."""
+    from eagletui.control.api import Running
+    from eagletui.engine.command import parse_command
+    from eagletui.host.processes import find_servers
+
+    found = await find_servers(host)
+    return {raw.pid: Running.of(raw, parse_command(raw.argv).port) for raw in found.servers}
+
+
+def chosen_server(
+    servers: Mapping[int, Running], *, pid: int | None, port: int | None
+) -> Running | None:
+    """The server that is meant: by id, by port, or the only one.
+
+    Raises:
+        UsageError: there is no such process, or there are several to choose from.
+    """
+    if pid is not None:
+        if pid not in servers:
+            raise UsageError(f"No SGLang server has pid {pid}.", advice=_listed(servers))
+        return servers[pid]
+    fitting = [s for s in servers.values() if port is None or s.port == port]
+    if len(fitting) > 1:
+        raise UsageError(
+            f"{len(fitting)} servers could be meant.",
+            advice=f"Choose one with --pid: {_listed(servers)}",
+        )
+    return fitting[0] if fitting else None
+
+
+def _listed(servers: Mapping[int, Running]) -> str:
+    rows = (f"{server.pid} on :{server.port}" for server in servers.values())
+    return "Running: " + (", ".join(rows) or "none") + "."
+
+
+def plan_lines(plan: StartPlan | None, old: Running | None, *, again: bool = False) -> list[str]:
+    """What will happen, for the person; secrets are masked."""
+    lines = []
+    if old is not None:
+        lines.append(f"stop     pid {old.pid} on :{old.port}: {_shown(old.argv)}")
+    if again:
+        lines.append("start    the same command, environment and folder again")
+    elif plan is not None:
+        lines.append(f"start    {_shown(plan.argv)}")
+        lines += [
+            f"         {name}={value}" for name, value in mask_environment(plan.environment).items()
+        ]
+        if plan.workdir:
+            lines.append(f"in       {plan.workdir}")
+        if plan.log:
+            lines.append(f"log      {plan.log}")
+    guard = plan.guard if plan is not None else Guard()
+    if old is not None:
+        lines.append(
+            f"requests in flight may finish for {guard.drain_seconds:g} s, then they are aborted"
+        )
+    return [visible(line) for line in lines]
+
+
+def _shown(argv: Sequence[str]) -> str:
+    import shlex
+
+    return shlex.join(mask_argv(argv))
+
+
+def confirm(lines: Sequence[str], *, yes: bool, guard: Guard, host: str) -> None:
+    """Ask once, unless the person was sure already.
+
+    Raises:
+        UsageError: nobody is there to be asked, or the answer was no.
+    """
+    for line in lines:
+        click.echo(line, err=True)
+    if yes and not guard.protected:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        what = "is protected" if guard.protected and yes else "needs a yes"
+        raise UsageError(
+            f"This {what}, and nobody is there to be asked.",
+            advice="Say --yes." if not guard.protected else "Run it on a terminal.",
+        )
+    if guard.protected:
+        sure = click.prompt(f"{host} is protected; type its name", err=True) == host
+    else:
+        sure = click.confirm("Do it?", default=False, err=True)
+    if not sure:
+        raise UsageError("Nothing was changed.")
+
+
+async def narrate(restart: Restart, *, yes: bool, wait: bool = True) -> Standing:
+    """Drive a restart, telling on standard error what happens; ends when it does.
+
+    Args:
+        wait: False leaves once the server was started and loads.
+    """
+    said: tuple[object, ...] = ()
+    stream = restart.progress()
+    async for progress in stream:
+        said = _tell(progress, said)
+        if progress.standing.state == "asking" and said[0] != "asked":
+            restart.answer(await _put_back(progress.standing, yes))
+            said = ("asked", *said[1:])
+        if not wait and progress.standing.state == "loading":
+            await stream.aclose()
+            break
+    return restart.standing
+
+
+async def _put_back(standing: Standing, yes: bool) -> bool:
+    why = standing.problem.title if standing.problem is not None else "It was cancelled."
+    click.echo(visible(why), err=True)
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    question = "Put back what ran before?"
+    return await asyncio.to_thread(lambda: click.confirm(question, default=True, err=True))
+
+
+def _tell(progress: Progress, said: tuple[object, ...]) -> tuple[object, ...]:
+    clock = time.strftime("%H:%M:%S", time.localtime(progress.at))
+    standing, event = progress.standing, progress.event
+    now = (standing.state, standing.rolling_back, progress.detail)
+    if isinstance(event, PhaseBegan):
+        click.echo(f"{clock}   {event.role} {event.name}".rstrip(), err=True)
+    elif isinstance(event, PhaseEnded) and event.seconds is not None:
+        click.echo(f"{clock}   {event.role} {event.name}: {event.seconds:.1f} s", err=True)
+    elif isinstance(event, Diagnosed):
+        click.echo(f"{clock}   {visible(event.diagnosis.title)}", err=True)
+    elif event is None and now != said[-3:]:
+        line = visible(progress.detail) if progress.detail else standing.title
+        click.echo(f"{clock} {'  ' if progress.detail else ''}{line}", err=True)
+        return now
+    return said or now
+
+
+def run_attended(work: Callable[[], Any], *, restart: Callable[[], Restart | None]) -> Any:
+    """Run a command's asynchronous part; Ctrl-C leaves the host as it is and says so."""
+    try:
+        return asyncio.run(work())
+    except KeyboardInterrupt:
+        driven = restart()
+        if driven is None or driven.standing.state in ("checking", "saving"):
+            click.echo("Interrupted; nothing on the host was changed.", err=True)
+        else:
+            click.echo(
+                f"Detached while {driven.standing.title}. What runs on the host goes on.\n"
+                f"  Go on with it: eagletui launch --resume {driven.launch} …",
+                err=True,
+            )
+        raise SystemExit(INTERRUPTED) from None
+
+
+def finish(restart: Restart, standing: Standing, *, as_json: bool, wait: bool = True) -> None:
+    """Print the end, and leave with the status that says it."""
+    left = not wait and standing.state == "loading"
+    ok = left or standing.state in ("ready", "stopped")
+    if as_json:
+        echo_json(restart_document(restart, standing))
+    elif left:
+        click.echo(f"Started; it loads. Follow it: eagletui launch --resume {restart.launch} …")
+    else:
+        click.echo(visible(account(standing)))
+        if standing.problem is not None and standing.problem.advice:
+            click.echo(visible(standing.problem.advice), err=True)
+    if not ok:
+        raise SystemExit(1)
+
+
+def restart_document(restart: Restart, standing: Standing) -> dict[str, Any]:
+    """The contract of `launch --json`, `stop --json` and `restart --json`."""
+    return {
+        "launch": restart.launch,
+        "state": standing.state,
+        "ok": standing.state in ("ready", "stopped", "loading"),
+        "account": account(standing),
+        "rolled_back": standing.state == "rolled-back",
+        "problem": _problem(standing.problem),
+        "second_problem": _problem(standing.second),
+        "pid": restart.pid,
+        "log": restart.log or None,
+        "phases": restart.phases,
+        "seconds": restart.seconds,
+    }
+
+
+def _problem(diagnosis: Any) -> dict[str, Any] | None:
+    if diagnosis is None:
+        return None
+    return {
+        "code": diagnosis.code,
+        "title": diagnosis.title,
+        "evidence": diagnosis.evidence,
+        "advice": diagnosis.advice,
+    }

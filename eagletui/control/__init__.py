@@ -1,0 +1,1 @@
+"""One restart at a time: check, stop, wait, start, watch, roll back."""

@@ -1,0 +1,94 @@
+"""Asks the small program of `hostside` to look, stop and start on the host."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from eagletui.control.problems import problem
+from eagletui.host import shell
+from eagletui.host.base import Host
+from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.errors import EagletuiError
+
+# The system's own first: a shim of a version manager costs a fifth of a second each time.
+_PYTHONS = ("/usr/bin/python3", "python3", "/usr/local/bin/python3")
+_FLAGS = ("-I", "-S", "-X", "utf8", "-c")
+_NO_PYTHON = 127
+_FIND = r"""
+s=$1 new='import sys; sys.exit(sys.version_info < (3, 8))'; shift
+for p in "$@"; do
+  if command -v "$p" >/dev/null 2>&1 && "$p" -I -S -c "$new"; then
+    exec "$p" -I -S -X utf8 -c "$s"
+  fi
+done
+exit 127
+"""
+_PATIENCE = 20.0
+
+
+class AgentRefused(EagletuiError):
+    """The host's agent did not do what it was asked, for the reason in `diagnosis`."""
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        super().__init__(diagnosis.title, advice=diagnosis.advice)
+        self.diagnosis = diagnosis
+
+
+class Agent:
+    """One request at a time to a host.
+
+    What is asked travels on standard input, so that no secret stands in a command line.
+
+    Args:
+        pythons: interpreters to try after the system's own, the server's for one.
+    """
+
+    def __init__(self, host: Host, pythons: Sequence[str] = ()) -> None:
+        self._host = host
+        self._pythons = (*_PYTHONS, *(path for path in pythons if path.startswith("/")))
+        self._found = ""
+
+    async def ask(self, do: str, *, patience: float = 0.0, **request: Any) -> dict[str, Any]:
+        """The agent's answer.
+
+        Args:
+            do: a row of the agent's `REQUESTS`.
+            patience: seconds that the request itself may wait.
+
+        Raises:
+            AgentRefused: the agent said why it does not do it.
+            HostError: the host did not answer.
+        """
+        done = await self._host.run(
+            [self._found, *_FLAGS, _program()]
+            if self._found
+            else shell.script(_FIND, _program(), *self._pythons),
+            stdin=json.dumps({"do": do, **request}).encode("ascii"),
+            timeout=_PATIENCE + patience,
+        )
+        if done.status == _NO_PYTHON and not done.stdout:
+            raise AgentRefused(problem("no-python", {}))
+        try:
+            answer = json.loads(done.stdout)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
+            raise AgentRefused(problem("bad-answer", {"detail": said or f"status {done.status}"}))
+        self._found = str(answer.pop("python", ""))
+        if "error" in answer:
+            raise AgentRefused(_refusal(answer))
+        return answer
+
+
+def _refusal(answer: Mapping[str, Any]) -> Diagnosis:
+    return problem(str(answer["error"]), answer)
+
+
+@functools.cache
+def _program() -> str:
+    return resources.files("eagletui.hostside").joinpath("control_agent.py").read_text("utf-8")

@@ -1,0 +1,82 @@
+"""The log of a server that was just started, read until it says what became of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from eagletui.engine.reader import LogReader
+from eagletui.host.base import FilePosition, Host
+from eagletui.model import events as ev
+from eagletui.model.diagnosis import SEVERITY_ORDER, Diagnosis
+
+Tell = Callable[[ev.Event], None]
+
+
+class LaunchLog:
+    """Reads on where it stopped, also over a lost connection.
+
+    Attributes:
+        ready: whether the ready line was read.
+        ended: whether a line said that the launch is over.
+        moved: monotonic time of the last byte.
+        phases: seconds by phase, as the log tells.
+    """
+
+    def __init__(self, path: str, *, inode: int | None, offset: int, tell: Tell) -> None:
+        self._path = path
+        self._position = FilePosition(inode=inode, offset=offset) if inode is not None else None
+        self._reader = LogReader("launch")
+        self._tell = tell
+        self._diagnoses: list[Diagnosis] = []
+        self.ready = False
+        self.ended = False
+        self.moved = time.monotonic()
+        self.phases: dict[str, float] = {}
+        self.version = ""
+
+    async def read(self, host: Host) -> None:
+        """Read for ever.
+
+        Raises:
+            HostError: the connection was lost; a second call goes on at the same byte.
+        """
+        chunks = host.follow(self._path, position=self._position)
+        try:
+            async for chunk in chunks:
+                if chunk.data:
+                    self.moved = time.monotonic()
+                if chunk.gap:
+                    self._reader.gap()
+                self._position = chunk.position
+                self._take(self._reader.feed(chunk.data, at=time.time()))
+        finally:
+            with contextlib.suppress(AttributeError):
+                await chunks.aclose()  # type: ignore[attr-defined]
+
+    def finish(self) -> Diagnosis | None:
+        """The process is gone: what the log says of it, the worst first."""
+        self._take(self._reader.finish(time.time()))
+        return self.verdict
+
+    @property
+    def verdict(self) -> Diagnosis | None:
+        """The worst that the log told so far, of what ends a server."""
+        bad = [d for d in self._diagnoses if d.severity in ("fatal", "error")]
+        return min(bad, key=lambda d: SEVERITY_ORDER[d.severity], default=None)
+
+    def _take(self, events: list[ev.Event]) -> None:
+        for event in events:
+            if isinstance(event, ev.ServerReady):
+                self.ready = True
+            elif isinstance(event, ev.Diagnosed):
+                self._diagnoses.append(event.diagnosis)
+                self.ended = self.ended or event.ended
+            elif isinstance(event, ev.LaunchBegan):
+                self.version = event.version
+            elif isinstance(event, ev.PhaseEnded) and event.seconds is not None:
+                key = f"{event.name}/{event.role}" if event.role else event.name
+                self.phases[key] = max(self.phases.get(key, 0.0), event.seconds)
+            if not isinstance(event, (ev.DecodeSample, ev.PrefillSample)):
+                self._tell(event)

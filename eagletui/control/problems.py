@@ -1,0 +1,126 @@
+"""What the host's agent refuses, in words: one row a code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.secrets import mask
+from eagletui.model.text import visible
+
+QUIET = 45.0
+"""Seconds without a sign of life after which a lock's owner seems to be gone."""
+
+
+class _Words(NamedTuple):
+    title: str
+    advice: str = ""
+
+
+_WORDS: dict[str, _Words] = {
+    "gone": _Words("The server (pid {pid}) is no longer there.", "Look again and start anew."),
+    "other-user": _Words(
+        "The server (pid {pid}) belongs to another user (uid {uid}); it is not touched.",
+        "Log in as that user, or ask them.",
+    ),
+    "own-shell": _Words(
+        "The server (pid {pid}) is one that this very session runs in; it is not touched.",
+        "Run eagletui from outside of it.",
+    ),
+    "unreadable": _Words(
+        "Command line and environment of pid {pid} cannot be read ({detail}): it could not be "
+        "put back.",
+        "Log in as its owner.",
+    ),
+    "locked": _Words("{lock}", "{lock_advice}"),
+    "lock-stuck": _Words(
+        "The lock {path} can be neither taken nor removed: {detail}.",
+        "It belongs to another user: ask them, or root, to remove it.",
+    ),
+    "no-folder": _Words("{path} cannot be written on the host: {detail}."),
+    "disk-full": _Words(
+        "The host's disk is full: {path} cannot be written ({detail}).",
+        "Make room there, or give the log another place.",
+    ),
+    "no-log": _Words("The log {path} cannot be opened: {detail}.", "Give `server.log` a place."),
+    "no-workdir": _Words("The folder {path} is not there.", "Correct `server.workdir`."),
+    "no-program": _Words(
+        "The host has no program {path}.", "Correct `server.python` or `server.command`."
+    ),
+    "not-allowed": _Words(
+        "{path} may not be run: permission denied.", "Make it executable, or name another Python."
+    ),
+    "too-long": _Words("The command line and environment are too long for the host."),
+    "not-started": _Words("{path} could not be started: {detail}."),
+    "port-taken": _Words(
+        "Port {port} is taken by {holder}.",
+        "End that, or choose another port. SGLang itself would notice only after the whole load.",
+    ),
+    "no-plan": _Words("What was to be started is no longer kept on the host ({path})."),
+    "no-launch": _Words("The host knows no launch {launch}.", "List them with --list."),
+    "no-proc": _Words(
+        "The host has no /proc: its servers cannot be controlled.", "Only Linux hosts can be."
+    ),
+    "no-python": _Words(
+        "No Python was found on the host to do the work.",
+        "Give `server.python`, or install python3.",
+    ),
+    "bad-answer": _Words("The host's answer was not understood: {detail}"),
+    "system": _Words("The host refused: {detail}."),
+}
+
+
+def problem(code: str, about: Mapping[str, Any]) -> Diagnosis:
+    """The verdict for a refusal of the agent."""
+    words = _WORDS.get(code, _WORDS["system"])
+    values = {"detail": code, **about}
+    if "held" in about:
+        values["lock"], values["lock_advice"] = lock_words(about["held"])
+    if isinstance(about.get("holder"), Mapping):
+        values["holder"] = holder_words(about["holder"])
+    texts = _Lenient({key: visible(mask(str(value)))[:400] for key, value in values.items()})
+    return Diagnosis(
+        code=code,
+        severity="error",
+        title=words.title.format_map(texts),
+        advice=words.advice.format_map(texts),
+    )
+
+
+class _Lenient(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def holder_words(holder: Mapping[str, Any]) -> str:
+    """Who listens on a port."""
+    if not holder.get("pid"):
+        return "a process that cannot be seen (another user's)"
+    return f"pid {holder['pid']} ({visible(str(holder.get('title', '')))})"
+
+
+def lock_words(held: Mapping[str, Any]) -> tuple[str, str]:
+    """Who holds the lock, and what can be done about it."""
+    who = f"{held.get('user', 'somebody')}@{held.get('host', '?')}"
+    what = held.get("what") or "a restart"
+    quiet = float(held.get("quiet", 0.0))
+    title = f"{who} is in the middle of {what} on this host; last sign of life {quiet:.0f} s ago."
+    if quiet < QUIET:
+        return title, "Wait for it, or watch it; --break-lock takes the lock away from them."
+    launch = held.get("launch", "?")
+    return title, (
+        f"Their eagletui seems to be gone. Go on with it by --resume {launch}, or take the lock "
+        "away with --break-lock; what was started stays as it is."
+    )
+
+
+def left_words(left: list[Mapping[str, Any]]) -> str:
+    """Processes that are still there."""
+    shown = [
+        f"{row['pid']} {visible(str(row.get('title', '')))}"
+        + (" (orphan)" if row.get("orphan") else "")
+        for row in left[:8]
+    ]
+    more = f" and {len(left) - 8} more" if len(left) > 8 else ""
+    return ", ".join(shown) + more

@@ -1,0 +1,389 @@
+"""Drives the machine of `model.restart` on a host."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from eagletui.control.agent import Agent
+from eagletui.control.api import (
+    Detached,
+    Limits,
+    Outcome,
+    Owner,
+    Progress,
+    Running,
+    new_launch_id,
+    refuse_what_cannot_be,
+)
+from eagletui.control.problems import QUIET
+from eagletui.control.works import Check, Facts, Works
+from eagletui.host.base import Host
+from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.errors import HostError
+from eagletui.model.events import Event
+from eagletui.model.profile import Guard, StartPlan
+from eagletui.model.restart import (
+    RULES,
+    Action,
+    Goal,
+    Happened,
+    Kind,
+    Standing,
+    account,
+    begin,
+    step,
+)
+
+_BACKOFF = (0.2, 0.5, 1.0, 2.0, 5.0)
+_ANOTHER_LOSS = 60.0
+"""Seconds without a loss after which the next one is tried for its whole time again."""
+
+
+class Restart:
+    """One change of what runs on a host, from the check to the first token or back.
+
+    Losing the connection, or being abandoned, stops nothing on the host: `resume` goes on.
+
+    Args:
+        host: connected.
+        plan: what is to be started; None only stops.
+        replaces: the server that has to go first.
+        owner: who does it, for the lock.
+        guard: limits of a plain stop; with a plan, its own guard counts.
+        again: start what `replaces` is, with its whole environment, which stays on the host.
+        check: a further check before anything is touched; a diagnosis refuses.
+        break_lock: take the lock away from whoever has it.
+        reconnect: makes a lost connection again; None is `host.connect`.
+
+    Raises:
+        ReadOnly, RunnerMissing: the plan cannot be started from here.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        plan: StartPlan | None,
+        *,
+        replaces: Running | None = None,
+        owner: Owner,
+        limits: Limits | None = None,
+        guard: Guard | None = None,
+        again: bool = False,
+        check: Check | None = None,
+        break_lock: bool = False,
+        reconnect: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        if plan is not None:
+            refuse_what_cannot_be(plan)
+        guard = plan.guard if plan is not None else guard or Guard()
+        if plan is None:
+            guard = replace(guard, roll_back="never")
+        goal: Goal = "launch" if plan is not None else "stop"
+        standing, actions = begin(
+            goal=goal, replaces=replaces is not None, roll_back=guard.roll_back
+        )
+        facts = Facts(new_launch_id(), plan, guard, replaces, again=again)
+        self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
+        self._works = self._make_works(check=check, break_lock=break_lock)
+
+    def _set_up(
+        self,
+        host: Host,
+        facts: Facts,
+        standing: Standing,
+        actions: tuple[Action, ...],
+        owner: Owner,
+        limits: Limits,
+        reconnect: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        self._host = host
+        self._facts = facts
+        self._standing = standing
+        self._actions = actions
+        self._owner = owner
+        self._limits = limits
+        self._reconnect = reconnect or host.connect
+        self._begun = self._ended = 0.0
+        self._wishes: asyncio.Queue[Kind] = asyncio.Queue()
+        self._progress: asyncio.Queue[Progress | None] = asyncio.Queue()
+
+    def _make_works(
+        self, *, check: Check | None = None, break_lock: bool = False, kept: bool = False
+    ) -> Works:
+        return Works(
+            self._host,
+            self._facts,
+            owner=self._owner,
+            limits=self._limits,
+            standing=lambda: self._standing,
+            tell=self._tell,
+            check=check,
+            break_lock=break_lock,
+            kept=kept,
+        )
+
+    @classmethod
+    async def resume(
+        cls,
+        host: Host,
+        launch: str,
+        *,
+        owner: Owner,
+        limits: Limits | None = None,
+        break_lock: bool = False,
+        reconnect: Callable[[], Awaitable[None]] | None = None,
+    ) -> Restart:
+        """Go on with a launch that somebody left in any state.
+
+        Raises:
+            AgentRefused: the host knows no such launch, or its eagletui is still at it.
+            HostError: the host did not answer.
+        """
+        agent = Agent(host)
+        held = (await agent.ask("list", most=0))["lock"] or {}
+        kept = await agent.ask(
+            "resume",
+            launch=launch,
+            owner=msgspec.to_builtins(owner),
+            stale=QUIET,
+            break_lock=break_lock or (held.get("launch") == launch and _is_dead(held, owner)),
+        )
+        state = kept["state"]
+        standing = msgspec.convert(state["standing"], Standing)
+        plan, guard = None, msgspec.convert(kept.get("guard") or {}, Guard)
+        if standing.goal == "launch":
+            argv = tuple(kept["argv"]["plan"])
+            plan = StartPlan(
+                argv=argv, port=state["port"], guard=guard, profile=state.get("profile", "")
+            )
+        self = cls.__new__(cls)
+        old, again = _old_of(state, kept["argv"]["before"]), bool(state.get("again"))
+        facts = Facts(launch, plan, guard, old, again=again)
+        actions = (RULES[standing.state].action,)
+        self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
+        self._works = self._make_works(kept=True)
+        child = state.get("back" if standing.rolling_back else "new")
+        if child:
+            self._works.adopt(child)
+        if state.get("boot") != kept["boot"]:
+            self._tell("the host was started anew meanwhile: nothing of before runs", None)
+        return self
+
+    # --- from outside -------------------------------------------------------------------------
+
+    @property
+    def launch(self) -> str:
+        """The id by which it can be resumed."""
+        return self._facts.launch
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stands."""
+        return self._standing
+
+    @property
+    def pid(self) -> int | None:
+        """The process that was started last."""
+        pid = self._facts.child.get("pid")
+        return int(pid) if pid is not None else None
+
+    @property
+    def log(self) -> str:
+        """The log on the host of what was started last."""
+        return str(self._facts.child.get("log", ""))
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds by phase of the last start."""
+        return self._facts.log.phases if self._facts.log is not None else {}
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken since `run`."""
+        return (self._ended or time.monotonic()) - self._begun if self._begun else 0.0
+
+    async def check_only(self) -> Diagnosis | None:
+        """What stands in the way, changing nothing; None when nothing does."""
+        return (await self._patiently(self._works.do["check"])).problem
+
+    def cancel(self) -> None:
+        """Undo what was begun; `standing.on_cancel` says what that means now."""
+        self._wishes.put_nowait("cancel")
+
+    def answer(self, put_back: bool) -> None:
+        """The answer to `asking`: whether what ran before is put back."""
+        self._wishes.put_nowait("yes" if put_back else "no")
+
+    async def progress(self) -> AsyncGenerator[Progress, None]:
+        """Run it, telling what happens; leaving the iteration early detaches.
+
+        Raises:
+            Detached: the host stayed out of reach.
+        """
+        task = asyncio.ensure_future(self.run())
+        task.add_done_callback(lambda _: self._progress.put_nowait(None))
+        try:
+            while (told := await self._progress.get()) is not None:
+                yield told
+            task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    async def run(self) -> Outcome:
+        """Drive it to its end.
+
+        Raises:
+            Detached: the host stayed out of reach; everything on it goes on.
+        """
+        self._begun = time.monotonic()
+        while True:
+            self._tell("", None)
+            if self._standing.final:
+                break
+            happened = await self._happen(self._actions[0])
+            standing, actions = step(self._standing, happened)
+            if standing.state != self._standing.state:
+                self._actions = actions
+            self._standing = standing
+        await self._patiently(self._works.do["release"])
+        self._ended = time.monotonic()
+        return Outcome(
+            launch=self.launch,
+            standing=self._standing,
+            account=account(self._standing),
+            pid=self.pid,
+            log=self.log,
+            phases=self.phases,
+            seconds=self.seconds,
+        )
+
+    # --- inside -------------------------------------------------------------------------------
+
+    async def _happen(self, action: Action) -> Happened:
+        """The state's own work, or a wish of the person that leads out of it."""
+        if action == "ask":
+            return await self._asked()
+        work = asyncio.ensure_future(self._patiently(self._works.do[action]))
+        wish = asyncio.ensure_future(self._wishes.get())
+        try:
+            while True:
+                await asyncio.wait({work, wish}, return_when=asyncio.FIRST_COMPLETED)
+                if wish.done():
+                    wanted = Happened(kind=wish.result())
+                    changed, _ = step(self._standing, wanted)
+                    if changed.state != self._standing.state:
+                        return wanted
+                    self._standing = changed
+                    self._tell("", None)
+                    wish = asyncio.ensure_future(self._wishes.get())
+                if work.done():
+                    return work.result()
+        finally:
+            wish.cancel()
+            if not work.done():
+                work.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await work
+
+    async def _asked(self) -> Happened:
+        await self._patiently(self._noted)
+        waiting = asyncio.ensure_future(self._wishes.get())
+        end = self._limits.answer
+        begun = time.monotonic()
+        try:
+            while not waiting.done():
+                if end is not None and time.monotonic() - begun >= end:
+                    return Happened(kind="no")
+                await asyncio.wait({waiting}, timeout=min(self._limits.renew, end or 1e9))
+                await self._patiently(self._noted)
+            return Happened(kind=waiting.result())
+        finally:
+            waiting.cancel()
+
+    async def _noted(self) -> Happened:
+        await self._works.note()
+        return Happened(kind="done")
+
+    async def _patiently(self, work: Callable[[], Awaitable[Happened]]) -> Happened:
+        """Do it again after a lost connection: each work finds what it did before."""
+        end, last, tries = 0.0, float("-inf"), 0
+        while True:
+            try:
+                return await work()
+            except Detached:
+                raise
+            except HostError as error:
+                now = time.monotonic()
+                if now - last > _ANOTHER_LOSS:
+                    end, tries = now + self._limits.lost, 0
+                last = now
+                self._tell(f"{error.what} What runs on the host goes on; trying again.", None)
+                if now >= end:
+                    raise self._detached(error) from error
+            await asyncio.sleep(_BACKOFF[min(tries, len(_BACKOFF) - 1)])
+            tries += 1
+            with contextlib.suppress(HostError):
+                await self._reconnect()
+
+    def _detached(self, error: HostError) -> Detached:
+        return Detached(
+            f"The host is out of reach: {error.what}",
+            meaning=f"The restart stands at: {self._standing.title}. The host goes on.",
+            advice=f"Go on with it by --resume {self.launch} when the host is back.",
+        )
+
+    def _tell(self, detail: str, event: Event | None) -> None:
+        self._progress.put_nowait(
+            Progress(
+                at=time.time(),
+                launch=self.launch,
+                standing=self._standing,
+                detail=detail,
+                event=replace(event, server=f":{self._facts.port}")
+                if event is not None and hasattr(event, "server")
+                else event,
+            )
+        )
+
+
+def _is_dead(held: dict[str, Any], owner: Owner) -> bool:
+    """Whether the lock's eagletui ran on this machine and is gone: no need to wait for that."""
+    if held.get("host") != owner.host or not isinstance(held.get("pid"), int):
+        return False
+    try:
+        os.kill(held["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:
+    old = state.get("old")
+    if not old:
+        return None
+    return Running(
+        pid=old["pid"], start_ticks=old["start"], port=old.get("port", 0), argv=tuple(argv)
+    )
+
+
+async def unfinished(host: Host) -> list[dict[str, Any]]:
+    """Launches on the host that did not come to an end, newest first.
+
+    Raises:
+        AgentRefused, HostError: the host does not say.
+    """
+    kept = await Agent(host).ask("list")
+    return [state for state in kept["launches"] if "ended" not in state]

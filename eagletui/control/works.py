@@ -1,0 +1,496 @@
+"""What is done on the host in each state of a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from eagletui.control.agent import Agent, AgentRefused
+from eagletui.control.api import Detached, Limits, Owner, Running, plan_document
+from eagletui.control.launch_log import LaunchLog
+from eagletui.control.problems import holder_words, left_words
+from eagletui.control.requests import ServerHttp
+from eagletui.host.base import Host
+from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.events import Event
+from eagletui.model.profile import Guard, StartPlan
+from eagletui.model.restart import Action, Happened, Standing
+from eagletui.model.secrets import mask
+from eagletui.model.text import visible
+
+DONE = Happened(kind="done")
+ASK_AGAIN = 0.5
+LOOK = 2.0
+LAST_WORDS = 1.5
+"""Seconds for the last lines of a process that died to arrive."""
+ENDING = 15.0
+"""Seconds between the line that ends a launch and the end of its process."""
+
+Tell = Callable[[str, "Event | None"], None]
+Check = Callable[[], Awaitable["Diagnosis | None"]]
+
+
+class Facts:
+    """What a restart knows of its two servers; all of it is on the host too."""
+
+    def __init__(
+        self,
+        launch: str,
+        plan: StartPlan | None,
+        guard: Guard,
+        old: Running | None,
+        *,
+        again: bool = False,
+    ) -> None:
+        self.launch = launch
+        self.again = again
+        self.plan = plan
+        self.guard = guard
+        self.old = old
+        self.new_argv: tuple[str, ...] = plan.argv if plan is not None else ()
+        self.child: dict[str, Any] = {}
+        self.log: LaunchLog | None = None
+
+    @property
+    def port(self) -> int:
+        """Where the server answers that is being started or stopped."""
+        if self.plan is not None:
+            return self.plan.port
+        return self.old.port if self.old is not None else 0
+
+
+class Works:
+    """The host's side of a restart: one method for each action of the machine.
+
+    Args:
+        standing: where the machine stands when it is asked.
+        tell: shows a detail or an event of the log.
+        check: a further check of the caller's own, `engine.check` for one.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        facts: Facts,
+        *,
+        owner: Owner,
+        limits: Limits,
+        standing: Callable[[], Standing],
+        tell: Tell,
+        check: Check | None = None,
+        break_lock: bool = False,
+        kept: bool = False,
+    ) -> None:
+        pythons = [facts.plan.argv[0]] if facts.plan is not None and facts.plan.argv else []
+        pythons += [facts.old.python] if facts.old is not None else []
+        self._host = host
+        self._agent = Agent(host, pythons)
+        self._facts = facts
+        self._owner = owner
+        self._limits = limits
+        self._standing = standing
+        self._tell = tell
+        self._check = check
+        self._break_lock = break_lock
+        self._kept = kept
+        self.do: dict[Action, Callable[[], Awaitable[Happened]]] = {
+            "check": self._checked,
+            "save": self._saved,
+            "drain": self._drained,
+            "abort": self._aborted,
+            "terminate": self._terminated,
+            "kill": self._killed,
+            "await-gone": self._gone,
+            "start": self._started,
+            "follow": self._followed,
+            "generate": self._generated,
+            "settle": self._settled,
+            "clear": self._cleared,
+            "release": self._released,
+        }
+
+    # --- before anything changes --------------------------------------------------------------
+
+    async def _checked(self) -> Happened:
+        found = await self._check() if self._check is not None else None
+        if found is not None:
+            return Happened(kind="failed", problem=found)
+        plan = None if self._facts.again else self._plan()
+        return await self._asked("check", target=self._target(), plan=plan)
+
+    async def _saved(self) -> Happened:
+        done = await self._asked(
+            "save",
+            target=self._target(),
+            plan=self._plan() or {},
+            owner=msgspec.to_builtins(self._owner),
+        )
+        self._kept = done.kind == "done"
+        return done
+
+    def _target(self) -> dict[str, int] | None:
+        old = self._facts.old
+        if old is None:
+            return None
+        return {"pid": old.pid, "start": old.start_ticks, "port": old.port}
+
+    def _plan(self) -> dict[str, object] | None:
+        return plan_document(self._facts.plan) if self._facts.plan is not None else None
+
+    # --- the old server -----------------------------------------------------------------------
+
+    def _old_http(self) -> ServerHttp | None:
+        old = self._facts.old
+        return ServerHttp(self._host, old.argv, old.port) if old is not None else None
+
+    async def _drained(self) -> Happened:
+        http = self._old_http()
+        end = time.monotonic() + self._facts.guard.drain_seconds
+        while http is not None:
+            running = await http.running()
+            if not running:
+                return DONE if running == 0 else Happened(kind="failed")
+            left = end - time.monotonic()
+            if left <= 0:
+                return Happened(kind="late")
+            self._say(f"{running} in flight; aborted in {left:.0f} s if they have not ended")
+            await asyncio.sleep(min(ASK_AGAIN, left))
+        return DONE
+
+    async def _aborted(self) -> Happened:
+        http = self._old_http()
+        if http is None or not await http.abort_all():
+            self._say("the server did not take the request to abort; it stops all the same")
+            return Happened(kind="failed")
+        end = time.monotonic() + LOOK
+        while await http.running():
+            if time.monotonic() >= end:
+                break
+            await asyncio.sleep(0.1)
+        return DONE
+
+    async def _terminated(self) -> Happened:
+        asked = await self._asked("terminate", which="old")
+        if asked.kind != "done":
+            return asked
+        end = time.monotonic() + self._facts.guard.stop_seconds
+        while True:
+            wait = max(0.0, min(LOOK, end - time.monotonic()))
+            about = await self._agent.ask(
+                "gone",
+                launch=self._facts.launch,
+                which="old",
+                main=True,
+                seconds=wait,
+                patience=wait,
+            )
+            if about["gone"]:
+                return DONE
+            if time.monotonic() >= end:
+                return Happened(kind="late")
+            self._say(f"still there: {left_words(about['left'])}")
+
+    async def _killed(self) -> Happened:
+        return await self._kill("old", "")
+
+    async def _gone(self) -> Happened:
+        return await self._until_gone("old")
+
+    async def _kill(self, which: str, mark: str) -> Happened:
+        end = time.monotonic() + self._limits.kill
+        while True:
+            try:
+                about = await self._agent.ask(
+                    "kill",
+                    launch=self._facts.launch,
+                    which=which,
+                    mark=mark,
+                    seconds=LOOK,
+                    patience=LOOK,
+                    note=self._note(),
+                )
+            except AgentRefused as refused:
+                return Happened(kind="failed", problem=refused.diagnosis)
+            if about["killed"]:
+                self._say(f"ended: {left_words(about['killed'])}")
+            if not about["left"]:
+                return DONE
+            if time.monotonic() > end:
+                return Happened(kind="failed", problem=_unkillable(about["left"]))
+
+    async def _until_gone(self, which: str) -> Happened:
+        begun = time.monotonic()
+        while True:
+            about = await self._agent.ask(
+                "gone", launch=self._facts.launch, which=which, seconds=LOOK, patience=2 * LOOK + 6
+            )
+            if about["gone"]:
+                if about["gpu"]["tool"] in ("hangs", "fails"):
+                    self._say(f"nvidia-smi {about['gpu']['tool']}: GPU memory was not looked at")
+                return DONE
+            took = time.monotonic() - begun
+            self._say(_still_there(about))
+            if about["left"] and took >= self._limits.orphans:
+                killed = await self._kill(which, "")
+                if killed.kind != "done":
+                    return killed
+            if took >= self._limits.gone:
+                return Happened(kind="failed", problem=_not_free(about, self._limits.gone))
+
+    # --- the new one --------------------------------------------------------------------------
+
+    @property
+    def _which(self) -> str:
+        return "back" if self._standing().rolling_back else "new"
+
+    @property
+    def _mark(self) -> str:
+        return f"{self._facts.launch}-back" if self._which == "back" else self._facts.launch
+
+    async def _started(self) -> Happened:
+        try:
+            child = await self._agent.ask(
+                "start",
+                launch=self._facts.launch,
+                which=self._which,
+                mark=self._mark,
+                source="before.json" if self._which == "back" or self._facts.again else "plan.json",
+                note=self._note(),
+            )
+        except AgentRefused as refused:
+            return Happened(kind="failed", problem=refused.diagnosis)
+        self.adopt(child)
+        self._say(f"pid {child['pid']}, log {visible(str(child.get('log', '')))}")
+        return DONE
+
+    def adopt(self, child: dict[str, Any]) -> None:
+        """Follow this process from now on."""
+        self._facts.child = child
+        self._facts.log = LaunchLog(
+            child.get("log", ""),
+            inode=child.get("inode"),
+            offset=child.get("offset", 0),
+            tell=lambda event: self._tell("", event),
+        )
+
+    async def _followed(self) -> Happened:
+        await self.note()
+        log = self._facts.log
+        assert log is not None
+        return await self._watch(lambda: log.ready, limit=self._facts.guard.start_seconds)
+
+    async def _generated(self) -> Happened:
+        await self.note()
+        facts = self._facts
+        argv = facts.new_argv
+        if self._which == "back":
+            argv = facts.old.argv if facts.old is not None else ()
+        http = ServerHttp(self._host, argv, facts.child.get("port") or facts.port)
+        asking = asyncio.ensure_future(http.first_token(self._limits.first_token))
+        try:
+            watched = await self._watch(asking.done, limit=None, stalls=False)
+            if watched.kind != "done":
+                return watched
+            said = asking.result()
+        finally:
+            asking.cancel()
+        if not said:
+            return DONE
+        # Was it the connection? Then this raises, and the state is done again.
+        await self._alive()
+        return Happened(
+            kind="failed",
+            problem=_problem(
+                "no-first-token",
+                f"The server says it is ready, but did not generate: {said}",
+                "Look at its log; a model that loads but does not run has a wrong backend or "
+                "too little memory.",
+            ),
+        )
+
+    async def _settled(self) -> Happened:
+        await self.note()
+        end = time.monotonic() + self._limits.settle
+        return await self._watch(lambda: time.monotonic() >= end, limit=None, stalls=False)
+
+    async def _cleared(self) -> Happened:
+        # What failed may have been started under the mark without anybody having noted it.
+        cleared = await self._kill("new", self._facts.launch)
+        if cleared.kind != "done":
+            return cleared
+        self._facts.child, self._facts.log = {}, None
+        return await self._until_gone("new")
+
+    async def _released(self) -> Happened:
+        if self._kept:
+            log = self._facts.log
+            note = {
+                **self._note(),
+                "phases": log.phases if log is not None else {},
+                "version": log.version if log is not None else "",
+            }
+            with contextlib.suppress(AgentRefused):
+                await self._agent.ask("release", launch=self._facts.launch, note=note)
+        return DONE
+
+    # --- watching -----------------------------------------------------------------------------
+
+    async def _watch(
+        self, until: Callable[[], bool], *, limit: float | None, stalls: bool = True
+    ) -> Happened:
+        """Follow log and process until something is so, the server dies, or time is up."""
+        log = self._facts.log
+        assert log is not None
+        begun = renewed = looked = time.monotonic()
+        log.moved = begun
+        ended_at: float | None = None
+        reading = asyncio.ensure_future(log.read(self._host))
+        try:
+            while not until():
+                now = time.monotonic()
+                if reading.done():
+                    reading.result()  # raises what ended it
+                    reading = asyncio.ensure_future(log.read(self._host))
+                if now - looked >= self._limits.poll:
+                    looked = now
+                    if not await self._alive():
+                        return await self._died(log, reading)
+                if log.ended and not log.ready:
+                    ended_at = ended_at if ended_at is not None else now
+                    if now - ended_at >= ENDING:
+                        return Happened(kind="failed", problem=log.verdict)
+                if now - renewed >= self._limits.renew:
+                    renewed = now
+                    await self.note()
+                if limit is not None and now - begun >= limit:
+                    return Happened(kind="late", problem=_too_slow(limit))
+                if stalls and now - log.moved >= self._limits.stall:
+                    return Happened(kind="late", problem=_stalled(self._limits.stall))
+                await asyncio.sleep(min(0.05, self._limits.poll))
+        finally:
+            reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await reading
+        return DONE
+
+    async def _died(self, log: LaunchLog, reading: asyncio.Future[None]) -> Happened:
+        end = time.monotonic() + LAST_WORDS
+        while time.monotonic() < end and not reading.done():
+            await asyncio.sleep(0.1)
+            if time.monotonic() - log.moved > 0.5 and log.verdict is not None:
+                break
+        verdict = log.finish()
+        return Happened(
+            kind="failed",
+            problem=verdict
+            or _problem(
+                "process-died",
+                f"The server's process (pid {self._facts.child.get('pid')}) is gone, and its log "
+                "does not say why.",
+                "It may have been killed, by the system's out-of-memory killer for one: see "
+                "`dmesg` on the host.",
+            ),
+        )
+
+    async def _alive(self) -> bool:
+        child = self._facts.child
+        done = await self._host.run(["cat", f"/proc/{child.get('pid', 0)}/stat"])
+        words = done.stdout.rpartition(b")")[2].split()
+        if not done.ok or len(words) < 20:
+            return False
+        return words[0] not in (b"Z", b"X") and int(words[19]) == child.get("start")
+
+    # --- small --------------------------------------------------------------------------------
+
+    async def note(self) -> None:
+        """Write down where the restart stands.
+
+        Raises:
+            Detached: the lock is no longer ours.
+        """
+        try:
+            about = await self._agent.ask("note", launch=self._facts.launch, note=self._note())
+        except AgentRefused:
+            return  # a full disk stops no restart
+        if not about.get("ours", True):
+            raise Detached(
+                "Somebody took the lock of this host away.",
+                meaning="They may restart the same server; this restart is left where it is.",
+                advice="Look at the host before anything else.",
+            )
+
+    async def _asked(self, do: str, **request: Any) -> Happened:
+        try:
+            await self._agent.ask(
+                do,
+                launch=self._facts.launch,
+                break_lock=self._break_lock,
+                note=self._note(),
+                **request,
+            )
+        except AgentRefused as refused:
+            return Happened(kind="failed", problem=refused.diagnosis)
+        return DONE
+
+    def _note(self) -> dict[str, object]:
+        plan = self._facts.plan
+        return {
+            "standing": msgspec.to_builtins(self._standing()),
+            "profile": plan.profile if plan is not None else "",
+            "port": self._facts.port,
+            "again": self._facts.again,
+        }
+
+    def _say(self, detail: str) -> None:
+        self._tell(detail, None)
+
+
+def _problem(code: str, title: str, advice: str = "") -> Diagnosis:
+    return Diagnosis(code=code, severity="fatal", title=visible(mask(title))[:400], advice=advice)
+
+
+def _unkillable(left: list[Any]) -> Diagnosis:
+    return _problem(
+        "unkillable",
+        f"Killed, but still there: {left_words(left)}.",
+        "A process in the kernel (a hanging driver or file system) goes only when that lets go; "
+        "the host may need a restart.",
+    )
+
+
+def _not_free(about: dict[str, Any], limit: float) -> Diagnosis:
+    return _problem(
+        "not-free", f"After {limit:g} s still not free: {_still_there(about)}.", "End it by hand."
+    )
+
+
+def _still_there(about: dict[str, Any]) -> str:
+    parts = []
+    if about["left"]:
+        parts.append(f"processes {left_words(about['left'])}")
+    if about["port"] is not None:
+        parts.append(f"the port, held by {holder_words(about['port'])}")
+    if about["gpu"]["pids"]:
+        parts.append("GPU memory of " + ", ".join(map(str, about["gpu"]["pids"])))
+    return "; ".join(parts) or "nothing"
+
+
+def _too_slow(limit: float) -> Diagnosis:
+    return _problem(
+        "start-too-slow",
+        f"The server was not ready within {limit:g} s.",
+        "Raise `guard.start-seconds`, if it needs longer.",
+    )
+
+
+def _stalled(limit: float) -> Diagnosis:
+    return _problem(
+        "start-stalled",
+        f"The log has been silent for {limit:g} s while the server loads.",
+        "It hangs: often NCCL, or a file system that does not answer.",
+    )

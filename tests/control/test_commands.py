@@ -1,0 +1,128 @@
+"""`eagletui launch`, `stop` and `restart` as a person calls them, on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.control.servers import Servers, alive, argv, environ, wait_for
+
+ROOT = Path(__file__).parents[2]
+
+
+def started(*words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "eagletui", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+
+
+def called(*words: str, status: int = 0) -> Any:
+    command = started(*words)
+    out, err = command.communicate(timeout=60)
+    assert command.returncode == status, err.decode()
+    return json.loads(out) if "--json" in words else out.decode() + err.decode()
+
+
+def test_launch_replaces_and_stop_ends(servers: Servers) -> None:
+    old = servers.start("--api-key", "hunter2-key")
+    told = called(
+        "launch", "--local", "--yes", "--json", "--settle", "0", "--env", "NCCL_ALGO=Ring", "--",
+        *servers.argv("--tag", "new"),
+    )  # fmt: skip
+    assert told["state"] == "ready"
+    assert told["ok"]
+    assert argv(told["pid"]) == list(servers.argv("--tag", "new"))
+    assert environ(told["pid"])["NCCL_ALGO"] == "Ring"
+    servers.reap()
+    assert not alive(old.pid)
+
+    again = called(
+        "restart", "--local", "--port", str(servers.port), "--yes", "--json", "--settle", "0"
+    )
+    assert again["state"] == "ready"
+    assert argv(again["pid"]) == list(servers.argv("--tag", "new"))
+    assert environ(again["pid"])["NCCL_ALGO"] == "Ring"
+    assert not alive(told["pid"])
+
+    text = called("stop", "--local", "--port", str(servers.port), "--yes")
+    assert "The server is stopped; its port and its GPU memory are free." in text
+    assert servers.mine() == []
+
+
+def test_a_launch_that_fails_puts_the_old_one_back_and_says_so(servers: Servers) -> None:
+    servers.start("--tag", "old")
+    told = called(
+        "launch", "--local", "--yes", "--json", "--settle", "0", "--env", "FAKE_DIE=shards", "--",
+        *servers.argv("--tag", "new"),
+        status=1,
+    )  # fmt: skip
+    assert told["state"] == "rolled-back"
+    assert not told["ok"]
+    assert told["problem"]["code"].startswith("out-of-memory")
+    [pid] = servers.mine()
+    assert argv(pid) == list(servers.argv("--tag", "old"))
+
+
+def test_a_dry_run_changes_nothing_and_hides_secrets(servers: Servers) -> None:
+    old = servers.start("--api-key", "hunter2-old")
+    text = called("launch", "--local", "--dry-run", "--", *servers.argv("--api-key", "hunter2-new"))
+    assert f"pid {old.pid}" in text
+    assert "hunter2" not in text
+    assert "Nothing was changed" in text
+    assert servers.mine() == [old.pid]
+    assert not servers.state.exists()
+    assert not servers.lock.exists()
+    told = called(
+        "launch", "--local", "--dry-run", "--json", "--", "/no/python", "--port", str(servers.port),
+        status=1,
+    )  # fmt: skip
+    assert told["problem"] == "The host has no program /no/python."
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["launch", "--local", "--", "x", "--port", "1"], "nobody is there to be asked"),
+        (["launch", "--local", "--yes", "--read-only", "--", "x"], "--read-only"),
+        (["stop", "--local", "--pid", "1", "--yes"], "No SGLang server has pid 1"),
+        (["launch", "--local", "--yes"], "Nothing to launch"),
+    ],
+)
+def test_what_is_refused(servers: Servers, words: list[str], said: str) -> None:
+    assert said in called(*words, status=1 if "--read-only" in words else 2)
+
+
+def test_ctrl_c_detaches_and_resume_goes_on(servers: Servers) -> None:
+    servers.start()
+    command = started(
+        "launch", "--local", "--yes", "--settle", "30", "--", *servers.argv("--tag", "new")
+    )
+    wait_for(
+        lambda: [s for s in servers.launches() if s["standing"]["state"] == "settling"],
+        "it serves",
+    )
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate(timeout=20)
+    assert command.returncode == 130
+    [state] = servers.launches()
+    assert f"--resume {state['id']}".encode() in err
+    assert alive(state["new"]["pid"])
+    told = called(
+        "launch", "--local", "--yes", "--json", "--settle", "0", "--resume",
+        state["id"],
+    )  # fmt: skip
+    assert told["state"] == "ready"
+    assert told["pid"] == state["new"]["pid"]
+    assert not servers.lock.exists()
