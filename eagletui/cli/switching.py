@@ -403,10 +403,11 @@ def _version(text: str) -> Version | None:
 
 def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:
     busy = ""
-    if held.get("launch") == state.get("launch") and held.get("quiet", QUIET) < QUIET:
+    launch = str(state.get("id", ""))
+    if held.get("launch") == launch and held.get("quiet", QUIET) < QUIET:
         busy = visible(f"{held.get('user', '')}@{held.get('host', '')}")
     return Unfinished(
-        launch=visible(str(state.get("launch", ""))),
+        launch=visible(launch),
         name=visible(str(state.get("profile", ""))),
         began=float(state.get("began", 0.0)),
         standing=msgspec.convert(state.get("standing", {}), Standing),
