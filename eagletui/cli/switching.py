@@ -26,6 +26,7 @@ from eagletui.control.api import (
 )
 from eagletui.control.problems import QUIET
 from eagletui.control.restart import Restart, unfinished
+from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
 from eagletui.engine.plan_difference import difference
@@ -83,6 +84,17 @@ class _Shown(Data, frozen=True):
         return f"_Shown({self.plan.profile})"
 
 
+class _Asked(Data, frozen=True):
+    """What the host said of a start. Unmasked: never to be shown."""
+
+    replaced: RawServer | None
+    facts: HostFacts
+
+    def __repr__(self) -> str:
+        """Without the command line: a traceback may show it."""
+        return "_Asked()"
+
+
 class HostSwitcher:
     """A `model.switching.Switcher` over a host that somebody else keeps connected.
 
@@ -114,6 +126,7 @@ class HostSwitcher:
         self._clock = clock
         self._base: _Base | None = None
         self._shown: dict[Choice, _Shown] = {}
+        self._asking: dict[Question, asyncio.Task[_Asked]] = {}
         self._restart: Restart | None = None
         self._name = ""
         self._before: StartPlan | None = None
@@ -123,6 +136,7 @@ class HostSwitcher:
     async def menu(self, pid: int | None, version: str = "") -> Menu:
         """What can be chosen in the place of this server."""
         self._base = None
+        self._asking.clear()
         if pid is not None:
             found = await find_servers(self._host)
             raw = next((server for server in found.servers if server.pid == pid), None)
@@ -193,12 +207,9 @@ class HostSwitcher:
             )
         base = self._base
         here = base is not None and base.plan.port == plan.port
-        facts: HostFacts | None = None
-        replaced = base.raw if base is not None and here else None
-        if ask:
-            replaced = await self._on_port(plan.port)
-            leaving = replaced.pids if replaced is not None else ()
-            facts = await host_facts(self._host, plan, memory=self._installations, leaving=leaving)
+        asked = await self._asked(plan) if ask else self._said(plan)
+        replaced = asked.replaced if asked is not None else base.raw if base and here else None
+        facts = asked.facts if asked is not None else None
         again = here and choice == AS_IT_RUNS
         self._shown[choice] = _Shown(plan=plan, again=again)
         release = _version(base.version) if base is not None else None
@@ -215,11 +226,30 @@ class HostSwitcher:
             port=plan.port,
             replaces=replaced.pid if replaced is not None else None,
             findings=_safe(check(plan, release=release, facts=facts)),
-            asked=ask,
+            asked=asked is not None,
             guard=plan.guard,
             load=load,
             launches=launches,
         )
+
+    async def _asked(self, plan: StartPlan) -> _Asked:
+        """What the host says of this start; asked once, however often the choice changes."""
+        key = question(plan)
+        task = self._asking.get(key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._asking[key] = asyncio.ensure_future(self._ask(plan))
+        return await asyncio.shield(task)
+
+    def _said(self, plan: StartPlan) -> _Asked | None:
+        task = self._asking.get(question(plan))
+        good = task is not None and task.done() and not task.cancelled() and not task.exception()
+        return task.result() if task is not None and good else None
+
+    async def _ask(self, plan: StartPlan) -> _Asked:
+        replaced = await self._on_port(plan.port)
+        leaving = replaced.pids if replaced is not None else ()
+        facts = await host_facts(self._host, plan, memory=self._installations, leaving=leaving)
+        return _Asked(replaced=replaced, facts=facts)
 
     def _planned(self, choice: Choice) -> StartPlan:
         if choice.back:

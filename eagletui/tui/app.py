@@ -313,7 +313,7 @@ class EagleApp(App[None]):
         left = self.restarts.left
         if self._read_only:
             self.notify("Read-only: nothing on this host is changed.", severity="warning")
-        elif left and self.restarts.active is None:
+        elif left and not left[0].busy and self.restarts.active is None:
             self.restarts.resume(left[0].launch)
 
     async def action_quit(self) -> None:
