@@ -217,7 +217,9 @@ class EagleApp(App[None]):
     def _take(self, message: EventsArrived) -> None:
         self._room.release()
         for toast in self.session.take(message.events):
-            self._pop_up(toast)
+            # That the old server goes is what a restart is for; how the new one fares, it says.
+            if self.restarts.active is None or toast.severity != "error":
+                self._pop_up(toast)
         if self.session.state.connected:
             self.restarts.connected()
         self._draw_soon()
