@@ -12,7 +12,14 @@ from eagletui.tui.actions import ACTIONS
 from tests.readme import README, keys_table, with_keys
 
 ROOT = README.parent
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/architecture.md",
+    "docs/profiles.md",
+    "profiles/README.md",
+)
 
 
 def test_the_keys_are_the_registrys() -> None:

@@ -36,7 +36,7 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_Command, options_metavar="[OPTIONS]", no_args_is_help=True)
+@click.command(cls=_Command, options_metavar="[OPTIONS]")
 @click.argument("profile", required=False)
 @click.option("--sglang", metavar="RELEASE", help="The SGLang that will run, like 0.5.16.")
 @host_options

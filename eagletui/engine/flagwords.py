@@ -29,8 +29,8 @@ class Flag(Data, frozen=True):
 def split_command(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[Flag, ...]]:
     """The words before the first `--flag`, and the flags.
 
-    All words after a flag are its values up to the next flag, as with argparse a word is one that
-    begins with a dash and is no negative number.
+    All words after a flag are its values up to the next flag; `-1`, `-` and what has spaces are
+    values, as for argparse.
     """
     start = next((i for i, word in enumerate(argv) if i and _LONG.match(word)), len(argv))
     found: list[tuple[str, list[str]]] = []
@@ -38,8 +38,7 @@ def split_command(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[Flag, ...
     for word in argv[start:]:
         match = _FLAG.fullmatch(word)
         if match is None:
-            # The first word after the command always matches, so there is a flag to belong to,
-            # unless its name holds what no flag's name does.
+            # A word like `--größe` begins as a flag does and is none: it goes to the command.
             if not found:
                 found.append(("", []))
             found[-1][1].append(word)

@@ -242,7 +242,11 @@ CASES = [
     Case("", "simulated-acceptance", environment={"SGLANG_SIMULATE_ACC_LEN": "2.5"}),
     Case("--tp 4", "too-few-devices", environment={"CUDA_VISIBLE_DEVICES": "0,1"}),
     Case("--tp 4 --nnodes 2", "", environment={"CUDA_VISIBLE_DEVICES": "0,1"}),
+    Case("--tp 4", "", environment={"NCCL_ALGO": "Ring"}),
+    Case("--tp 4 --enable-deterministic-inference", "variable-overwritten", environment={"NCCL_ALGO": "Ring"}),
     # --- serving
+    Case("--decode-log-interval 10", "flag-twice"),
+    Case("--decode-log-interval 11", "flag-twice log-interval"),
     Case("--port 70000", "bad-port"),
     Case("--port 80", "bad-port"),
     Case("--api-key k", "secret-visible"),
@@ -382,7 +386,7 @@ HOST_CASES: list[tuple[str, HostFacts, str]] = [
     (swapped(CHAIN, "STANDALONE"), models({"hidden_size": 2048}), ""),
     (CHAIN, models({"eos_token_id": 128009}), ""),
     (CHAIN, models({"eos_token_id": 2}), "draft-tokenizer"),
-    (CHAIN, models({"max_position_embeddings": 2048}), "draft-context"),
+    (CHAIN, models({"max_position_embeddings": 2048}), "draft-context-refused"),
     (f"{CHAIN} --context-length 2048", models({"max_position_embeddings": 2048}), ""),
     ("--context-length 16k", HostFacts(target=ModelFiles(path="m", config=LLAMA)), "context-too-long"),
     ("--context-length 8192", models(), ""),
@@ -418,6 +422,14 @@ HOST_CASES: list[tuple[str, HostFacts, str]] = [
 @pytest.mark.parametrize(("flags", "facts", "expected"), HOST_CASES)
 def test_what_the_host_says_counts(flags: str, facts: HostFacts, expected: str) -> None:
     assert codes(flags, facts=facts) == expected.split()
+
+
+def test_a_draft_of_little_context_is_used_where_that_is_allowed() -> None:
+    facts = models({"max_position_embeddings": 2048})
+    allowed = TIMER | {"SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": "1"}
+    assert codes(CHAIN, "0.5.23", allowed, facts) == ["draft-context"]
+    assert codes(CHAIN, "0.5.22", facts=facts) == ["draft-context"]
+    assert codes("--context-length 16k", environment=allowed, facts=models()) == ["draft-context"]
 
 
 def test_nccl_does_little_where_nvlink_links_all() -> None:
@@ -461,6 +473,7 @@ def test_the_hosts_version_rules() -> None:
 def test_every_rule_is_met_by_a_case_here() -> None:
     met = {code for case in CASES for code in case.codes.split()}
     met |= {code for _, _, expected in HOST_CASES for code in expected.split()}
+    met.add("draft-context")  # below its name
     met |= {*bare(), *bare("--model", "m", *NO_DRAFT.split(), "--enable-metrics"), "own-command"}
     assert {rule.code for rule in RULES} == met
 

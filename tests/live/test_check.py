@@ -45,7 +45,10 @@ LATER = frozenset(
     }
 )
 # What the lab's machine refuses for reasons of its own: no such GPU, no such file.
-ELSEWHERE = ("trtllm_mha", "c.json", "x.yaml", "--enable-two-batch-overlap", "DSPARK")
+ELSEWHERE = (
+    *("trtllm_mha", "c.json", "x.yaml", "DSPARK"),
+    *("--enable-two-batch-overlap", "--enable-deterministic-inference"),
+)
 
 
 class Line(NamedTuple):

@@ -48,20 +48,44 @@ def context_too_long(situation: Situation) -> Finds:
         )
 
 
+def draft_context_refused(situation: Situation) -> Finds:
+    """A draft that knows less context than the target: ValueError after the load (0.5.23)."""
+    lengths = _short_draft(situation)
+    if lengths is not None and _refuses_short_drafts(situation):
+        draft, target = lengths
+        yield Found(
+            DRAFT,
+            f"The draft knows {draft} tokens of context, the model is served with {target}: the "
+            "server ends with a ValueError once the model is loaded.",
+            f"Set context-length {draft} or less, use another draft, or set {_LONGER}=1 and watch "
+            "the accept length of long requests.",
+        )
+
+
 def draft_context(situation: Situation) -> Finds:
-    """A draft that knows less context than the target is served with."""
+    """A draft that knows less context than the target, and is used past it."""
+    lengths = _short_draft(situation)
+    if lengths is not None and not _refuses_short_drafts(situation):
+        draft, target = lengths
+        yield Found(
+            DRAFT,
+            f"The draft knows {draft} tokens of context, the model is served with {target}: past "
+            f"{draft} tokens fewer drafts are accepted, and it can be slower than no speculation.",
+            f"Set context-length {draft} or less, use another draft, or watch the accept length of "
+            "long requests.",
+        )
+
+
+def _short_draft(situation: Situation) -> tuple[int, int] | None:
     target = situation.number("--context-length") or context_length(situation.target)
     draft = context_length(situation.draft)
     if target is None or draft is None or draft >= target:
-        return
-    yield Found(
-        DRAFT,
-        f"The draft knows {draft} tokens of context, the model is served with {target}: newer "
-        f"releases refuse that unless {_LONGER}=1 is set, and past {draft} tokens fewer drafts are "
-        "accepted.",
-        f"Set context-length {draft}, use another draft, or set {_LONGER}=1 and watch the accept "
-        "length of long requests.",
-    )
+        return None
+    return draft, target
+
+
+def _refuses_short_drafts(situation: Situation) -> bool:
+    return situation.since("0.5.23") and not on(situation.environment.get(_LONGER))
 
 
 def draft_vocabulary(situation: Situation) -> Finds:

@@ -122,8 +122,9 @@ RULES: tuple[Rule, ...] = (
     Rule("context-too-long", "error", _ALL, models.context_too_long),
     Rule("draft-vocabulary", "error", _H, models.draft_vocabulary),
     Rule("draft-of-another-model", "error", _FH, models.draft_of_another),
+    Rule("draft-context-refused", "error", _ALL, models.draft_context_refused),
     Rule("draft-tokenizer", "warning", _H, models.draft_tokenizer),
-    Rule("draft-context", "warning", _FH, models.draft_context),
+    Rule("draft-context", "warning", _ALL, models.draft_context),
     # --- host ----------------------------------------------------------------------------------
     Rule("sglang-missing", "error", _H, host.installation),
     Rule("port-taken", "error", _H, host.port_taken),
