@@ -25,7 +25,7 @@ GLYPHS: dict[FindingSeverity, str] = {"error": "✖", "warning": "▲", "info": 
 _VARIABLE = re.compile(r"(?a)([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
-class _Command(click.Command):
+class WordsAfterDashes(click.Command):
     """Keeps the words after `--` apart: they are a command line, not profiles."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -36,7 +36,7 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_Command, options_metavar="[OPTIONS]")
+@click.command(cls=WordsAfterDashes, options_metavar="[OPTIONS]")
 @click.argument("profile", required=False)
 @click.option("--sglang", metavar="RELEASE", help="The SGLang that will run, like 0.5.16.")
 @host_options

@@ -17,8 +17,8 @@ from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.events import Diagnosed, PhaseBegan, PhaseEnded
 from eagletui.model.profile import Guard, StartPlan
+from eagletui.model.references import mask_start, mask_start_environment
 from eagletui.model.restart import Standing, account
-from eagletui.model.secrets import mask_argv, mask_environment
 from eagletui.model.text import visible
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def plan_lines(plan: StartPlan | None, old: Running | None, *, again: bool = Fal
     elif plan is not None:
         lines.append(f"start    {_shown(plan.argv)}")
         lines += [
-            f"         {name}={value}" for name, value in mask_environment(plan.environment).items()
+            f"         {name}={value}"
+            for name, value in mask_start_environment(plan.environment).items()
         ]
         if plan.workdir:
             lines.append(f"in       {plan.workdir}")
@@ -144,7 +145,7 @@ def plan_lines(plan: StartPlan | None, old: Running | None, *, again: bool = Fal
 def _shown(argv: Sequence[str]) -> str:
     import shlex
 
-    return shlex.join(mask_argv(argv))
+    return shlex.join(mask_start(argv))
 
 
 def confirm(lines: Sequence[str], *, yes: bool, guard: Guard, host: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eagletui.cli.check import WordsAfterDashes, check_document, check_lines, plan_of_words
 from eagletui.cli.controlling import (
     chosen_server,
     confirm,
@@ -22,32 +23,24 @@ from eagletui.cli.controlling import (
 )
 from eagletui.cli.options import chosen_target
 from eagletui.cli.output import echo_json
-from eagletui.model.errors import UsageError
-from eagletui.model.profile import Guard, RollBack, StartPlan
-from eagletui.model.secrets import mask_argv, mask_environment
-from eagletui.model.text import visible_value
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.profile import RollBack, StartPlan
+from eagletui.model.text import visible
 
 if TYPE_CHECKING:
     from eagletui.control.restart import Restart
+    from eagletui.host.base import Host
+    from eagletui.model.finding import Finding
 
-_COMMAND = "eagletui.command"
 
-
-class WordsAfterDashes(click.Command):
-    """What stands after `--` is a command of its own, not more arguments."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Set those words aside."""
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_COMMAND] = tuple(args[at + 1 :])
-            args = args[:at]
-        return super().parse_args(ctx, args)
+class StartRefused(EagletuiError):
+    """The check says that the server would refuse or fail."""
 
 
 @click.command(cls=WordsAfterDashes)
 @click.argument("profiles", nargs=-1, metavar="[PROFILE...] [-- COMMAND...]")
 @control_options
+@click.option("--force", is_flag=True, help="Start even where the check finds errors.")
 @click.option("--dry-run", is_flag=True, help="Check and show everything, change nothing.")
 @click.option(
     "--wait/--no-wait", default=True, show_default=True, help="Stay until the server serves."
@@ -74,6 +67,7 @@ def launch(
     break_lock: bool,
     settle: float,
     as_json: bool,
+    force: bool,
     dry_run: bool,
     wait: bool,
     variables: tuple[str, ...],
@@ -90,15 +84,15 @@ def launch(
     target = chosen_target(host, local)
     if not dry_run:
         refuse_read_only(ctx, read_only)
-    command = ctx.meta.get(_COMMAND, ())
+    command = ctx.meta.get("command line", ())
     if bool(resume) + bool(command) + bool(profiles) != 1:
         raise UsageError(
             "Nothing to launch, or too much.",
             advice="Give a PROFILE, a command after --, or --resume LAUNCH.",
         )
-    plan = None
+    plan = shown = None
     if not resume:
-        plan = _plan(profiles, command, variables, log_path, workdir, roll_back)
+        plan, shown = _plans(profiles, command, variables, log_path, workdir, roll_back)
     driven: list[Restart] = []
 
     async def run() -> Any:
@@ -107,7 +101,7 @@ def launch(
 
         limits = Limits(settle=settle, answer=None)
         async with connected(target, ssh_config) as machine:
-            if plan is None:
+            if plan is None or shown is None:
                 assert resume is not None
                 owner = Owner.here("a launch that was left")
                 driven.append(
@@ -119,7 +113,9 @@ def launch(
             refuse_what_cannot_be(plan)
             servers = await running_servers(machine)
             old = chosen_server(servers, pid=pid, port=plan.port)
-            lines = plan_lines(plan, old)
+            findings = await _findings(machine, shown)
+            wrong = [finding for finding in findings if finding.severity == "error"]
+            lines = [*plan_lines(shown, old), *check_lines(findings, "check")]
             restart = Restart(
                 machine,
                 plan,
@@ -132,13 +128,18 @@ def launch(
             if dry_run:
                 problem = await restart.check_only()
                 return {
-                    "command": list(visible_value(mask_argv(plan.argv))),
-                    "environment": visible_value(mask_environment(plan.environment)),
+                    **check_document(shown, findings),
                     "port": plan.port,
                     "replaces": old.pid if old is not None else None,
                     "problem": None if problem is None else problem.title,
                     "lines": lines,
                 }
+            if wrong and not force:
+                raise StartRefused(
+                    f"{wrong[0].message} [{wrong[0].code}]",
+                    meaning="Nothing was changed.",
+                    advice=f"{wrong[0].advice} --force starts it all the same.".strip(),
+                )
             confirm(lines, yes=yes, guard=plan.guard, host=host or "localhost")
             return await narrate(restart, yes=yes, wait=wait)
 
@@ -151,52 +152,66 @@ def launch(
 
 def _show_dry(result: dict[str, Any], as_json: bool) -> None:
     lines = result.pop("lines")
+    result["ok"] = result["ok"] and result["problem"] is None
     if as_json:
-        echo_json({"ok": result["problem"] is None, **result})
+        echo_json(result)
     else:
         for line in lines:
-            click.echo(line)
-        click.echo(result["problem"] or "Nothing stands in the way. Nothing was changed.")
-    if result["problem"] is not None:
+            click.echo(visible(line))
+        if result["problem"]:
+            click.echo(result["problem"])
+        click.echo("Nothing was changed.")
+    if not result["ok"]:
         raise SystemExit(1)
 
 
-def _plan(
+async def _findings(machine: Host, plan: StartPlan) -> tuple[Finding, ...]:
+    from eagletui.engine.check.run import check
+    from eagletui.monitor.preflight import host_facts, replaced
+    from eagletui.store.installations import InstallationMemory
+    from eagletui.store.places import installations_folder
+
+    memory = InstallationMemory(installations_folder())
+    leaving = await replaced(machine, plan.port)
+    return check(plan, facts=await host_facts(machine, plan, memory=memory, leaving=leaving))
+
+
+def _plans(
     profiles: tuple[str, ...],
     command: tuple[str, ...],
     variables: tuple[str, ...],
     log_path: str | None,
     workdir: str | None,
     roll_back: RollBack | None,
-) -> StartPlan:
+) -> tuple[StartPlan, StartPlan]:
+    """What is started, and the same with its secrets only named, to be checked and shown."""
     from msgspec.structs import replace
 
-    from eagletui.engine.command import parse_command
-
     if profiles:
-        plan = _from_profiles(profiles)
+        plan, shown = _from_profiles(profiles)
     else:
-        plan = StartPlan(argv=command, port=parse_command(command).port)
-    environment = {**plan.environment, **dict(_pair(text) for text in variables)}
-    guard: Guard = plan.guard if roll_back is None else replace(plan.guard, roll_back=roll_back)
-    return replace(
-        plan,
-        environment=environment,
-        log=log_path or plan.log,
-        workdir=workdir or plan.workdir,
-        guard=guard,
-    )
+        plan = shown = plan_of_words(command)
+    given = dict(_pair(text) for text in variables)
+
+    def completed(plan: StartPlan) -> StartPlan:
+        guard = plan.guard if roll_back is None else replace(plan.guard, roll_back=roll_back)
+        return replace(
+            plan,
+            environment={**plan.environment, **given},
+            log=log_path or plan.log,
+            workdir=workdir or plan.workdir,
+            guard=guard,
+        )
+
+    return completed(plan), completed(shown)
 
 
-def _from_profiles(names: tuple[str, ...]) -> StartPlan:
-    from eagletui.engine.flagwords import same_flag
+def _from_profiles(names: tuple[str, ...]) -> tuple[StartPlan, StartPlan]:
+    from eagletui.cli.shelf import all_profiles
     from eagletui.engine.start_plan import start_plan
-    from eagletui.store.places import profiles_folder, shipped_profiles_folder
-    from eagletui.store.profiles.shelf import Profiles
 
-    shelf = Profiles([profiles_folder(), shipped_profiles_folder()], same_flag)
-    now = datetime.now().astimezone()
-    return start_plan(shelf.load(*names), now=now, variables=os.environ)
+    profile, now = all_profiles().load(*names), datetime.now().astimezone()
+    return start_plan(profile, now=now, variables=os.environ), start_plan(profile, now=now)
 
 
 def _pair(text: str) -> tuple[str, str]:

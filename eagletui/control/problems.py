@@ -28,6 +28,10 @@ _WORDS: dict[str, _Words] = {
         "The server (pid {pid}) is one that this very session runs in; it is not touched.",
         "Run eagletui from outside of it.",
     ),
+    "managed": _Words(
+        "The server (pid {pid}) belongs to {manager}, which would start it again behind our back.",
+        "Containers and units cannot be restarted yet: use docker or systemctl by hand.",
+    ),
     "unreadable": _Words(
         "Command line and environment of pid {pid} cannot be read ({detail}): it could not be "
         "put back.",

@@ -153,8 +153,12 @@ class Works:
         end = time.monotonic() + self._facts.guard.drain_seconds
         while http is not None:
             running = await http.running()
-            if not running:
-                return DONE if running == 0 else Happened(kind="failed")
+            if running is None:
+                # Was it the connection? Then this raises, and the state is done again.
+                await self._host.run(["true"])
+                return Happened(kind="failed")
+            if running == 0:
+                return DONE
             left = end - time.monotonic()
             if left <= 0:
                 return Happened(kind="late")

@@ -17,7 +17,6 @@ import errno
 import fcntl
 import json
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -27,6 +26,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Dict, NamedTuple  # noqa: UP035
 
 MARK = "EAGLETUI_LAUNCH"
+OURS = (MARK, "EAGLETUI_STATE", "EAGLETUI_LOCK")
 LEAST_FREE = 1 << 20
 GPU_LIMIT = 5.0
 PAUSE = 0.05
@@ -194,7 +194,28 @@ def may_stop(server: Json) -> bool:
         raise Refused("other-user", pid=row.pid, uid=row.uid)
     if row.pid in protected(rows):
         raise Refused("own-shell", pid=row.pid)
+    manager = manager_of(row.pid)
+    if manager:
+        raise Refused("managed", pid=row.pid, manager=manager)
     return True
+
+
+def manager_of(pid: int) -> str:
+    """What would start the server again behind our back: its container, or its systemd unit."""
+    try:
+        if os.readlink(f"/proc/{pid}/ns/pid") != os.readlink("/proc/self/ns/pid"):
+            return "a container"
+        unit, ours = unit_of(read(f"/proc/{pid}/cgroup")), unit_of(read("/proc/self/cgroup"))
+    except OSError:
+        return ""
+    return f"the systemd unit {unit}" if unit and unit != ours else ""
+
+
+def unit_of(cgroup: bytes) -> str:
+    """The innermost service of a process; "" in a login session."""
+    parts = cgroup.decode("utf-8", "replace").replace("\n", "/").split("/")
+    units = [p for p in parts if p.endswith(".service") and not p.startswith("user@")]
+    return units[-1] if units else ""
 
 
 # --- the port and the GPUs --------------------------------------------------------------------
@@ -390,6 +411,8 @@ def do_check(ask: Json) -> Json:
 
 
 def runnable(program: str, workdir: str, path: str | None) -> None:
+    import shutil  # a fifth of the time that starting this program takes
+
     if "/" in program:
         program = os.path.join(workdir, program)
         if not os.path.exists(program):
@@ -597,7 +620,7 @@ def launched(plan: Json, workdir: str, log: str, port: int, mark: str) -> Json:
     environment = dict(plan["environment"])
     if not plan["whole_environment"]:
         inherited = variables("/proc/self/environ")
-        kept = {k: v for k, v in inherited.items() if not k.startswith(("SSH_", "EAGLETUI_"))}
+        kept = {k: v for k, v in inherited.items() if k not in OURS and not k.startswith("SSH_")}
         environment = {**kept, **environment}
     environment[MARK] = mark
     try:

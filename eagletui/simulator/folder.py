@@ -112,6 +112,8 @@ class Folder:
             "PATH": path,
             "TMPDIR": str(self.root / "tmp"),
             "PYTHONDONTWRITEBYTECODE": "1",
+            # One lock a host: the machine that plays it has its own.
+            "EAGLETUI_LOCK": str(self.root / "restart.lock"),
             FOLDER: str(self.root),
         }
 

@@ -38,7 +38,8 @@ def called(*words: str, status: int = 0) -> Any:
 def test_launch_replaces_and_stop_ends(servers: Servers) -> None:
     old = servers.start("--api-key", "hunter2-key")
     told = called(
-        "launch", "--local", "--yes", "--json", "--settle", "0", "--env", "NCCL_ALGO=Ring", "--",
+        "launch", "--local", "--yes", "--force", "--json", "--settle", "0",
+        "--env", "NCCL_ALGO=Ring", "--",
         *servers.argv("--tag", "new"),
     )  # fmt: skip
     assert told["state"] == "ready"
@@ -61,10 +62,20 @@ def test_launch_replaces_and_stop_ends(servers: Servers) -> None:
     assert servers.mine() == []
 
 
+def test_a_start_that_cannot_work_is_refused_before_anything_stops(servers: Servers) -> None:
+    old = servers.start()
+    said = called("launch", "--local", "--yes", "--", *servers.argv(), status=1)
+    assert "[no-model]" in said
+    assert "--force" in said
+    assert servers.mine() == [old.pid]
+    assert not servers.state.exists()
+
+
 def test_a_launch_that_fails_puts_the_old_one_back_and_says_so(servers: Servers) -> None:
     servers.start("--tag", "old")
     told = called(
-        "launch", "--local", "--yes", "--json", "--settle", "0", "--env", "FAKE_DIE=shards", "--",
+        "launch", "--local", "--yes", "--force", "--json", "--settle", "0",
+        "--env", "FAKE_DIE=shards", "--",
         *servers.argv("--tag", "new"),
         status=1,
     )  # fmt: skip
@@ -77,7 +88,11 @@ def test_a_launch_that_fails_puts_the_old_one_back_and_says_so(servers: Servers)
 
 def test_a_dry_run_changes_nothing_and_hides_secrets(servers: Servers) -> None:
     old = servers.start("--api-key", "hunter2-old")
-    text = called("launch", "--local", "--dry-run", "--", *servers.argv("--api-key", "hunter2-new"))
+    text = called(
+        "launch", "--local", "--dry-run", "--", *servers.argv("--api-key", "hunter2-new"),
+        status=1,
+    )  # fmt: skip
+    assert "✖ no-model" in text
     assert f"pid {old.pid}" in text
     assert "hunter2" not in text
     assert "Nothing was changed" in text
@@ -94,7 +109,7 @@ def test_a_dry_run_changes_nothing_and_hides_secrets(servers: Servers) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["launch", "--local", "--", "x", "--port", "1"], "nobody is there to be asked"),
+        (["launch", "--local", "--force", "--", "x", "--port", "1"], "nobody is there to be asked"),
         (["launch", "--local", "--yes", "--read-only", "--", "x"], "--read-only"),
         (["stop", "--local", "--pid", "1", "--yes"], "No SGLang server has pid 1"),
         (["launch", "--local", "--yes"], "Nothing to launch"),
@@ -107,7 +122,14 @@ def test_what_is_refused(servers: Servers, words: list[str], said: str) -> None:
 def test_ctrl_c_detaches_and_resume_goes_on(servers: Servers) -> None:
     servers.start()
     command = started(
-        "launch", "--local", "--yes", "--settle", "30", "--", *servers.argv("--tag", "new")
+        "launch",
+        "--local",
+        "--yes",
+        "--force",
+        "--settle",
+        "30",
+        "--",
+        *servers.argv("--tag", "new"),
     )
     wait_for(
         lambda: [s for s in servers.launches() if s["standing"]["state"] == "settling"],

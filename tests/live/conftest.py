@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,20 +105,27 @@ def plain(folder: Path) -> Iterator[LabServer]:
 Command = Callable[..., Any]
 
 
+def _with_json(words: Sequence[str | Path | int]) -> list[str]:
+    """Before a `--`, after which everything is another command's."""
+    texts = [str(word) for word in words]
+    at = texts.index("--") if "--" in texts else len(texts)
+    return [*texts[:at], "--json", *texts[at:]]
+
+
 @pytest.fixture
 def eagletui() -> Command:
     """Run a command in a process of its own; its JSON, or (status, stderr) where it failed."""
 
-    def run(*words: str | Path, status: int = 0) -> Any:
+    def run(*words: str | Path | int, status: int = 0, limit: float = 120) -> Any:
         done = subprocess.run(
-            [sys.executable, "-m", "eagletui", *map(str, words), "--json"],
+            [sys.executable, "-m", "eagletui", *_with_json(words)],
             capture_output=True,
-            timeout=120,
+            timeout=limit,
             check=False,
             stdin=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": str(HERE.parent.parent)},
         )
-        assert done.returncode == status, done.stderr.decode()
+        assert done.returncode == status, done.stderr.decode() + done.stdout.decode()
         return json.loads(done.stdout) if done.stdout.strip() else done.stderr.decode()
 
     return run

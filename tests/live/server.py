@@ -78,6 +78,7 @@ class LabServer:
         flags: for SGLang; they come last and win.
         redirect: `file`, `tee` or `wrong order`.
         metrics: whether it serves `/metrics`.
+        port: None takes a free one.
     """
 
     def __init__(
@@ -90,9 +91,10 @@ class LabServer:
         redirect: str = "file",
         metrics: bool = True,
         environment: dict[str, str] | None = None,
+        port: int | None = None,
     ) -> None:
         self.log = folder / f"{name}.log"
-        self.port = free_port()
+        self.port = port if port is not None else free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         environ = {
             **os.environ,
@@ -121,7 +123,7 @@ class LabServer:
             start_new_session=True,
             preexec_fn=_end_with_parent,
         )
-        self._group = self._process.pid
+        self.group = self._process.pid
 
     @property
     def pid(self) -> int:
@@ -132,7 +134,7 @@ class LabServer:
         return found
 
     def _find(self) -> int | None:
-        for pid in group_members(self._group):
+        for pid in group_members(self.group):
             words = command_line(pid)
             if "sglang.launch_server" in words and str(self.port) in words:
                 return pid
@@ -140,7 +142,7 @@ class LabServer:
 
     def child(self, title: str) -> int:
         """The worker whose process title begins like this, `sglang::scheduler`."""
-        for pid in group_members(self._group):
+        for pid in group_members(self.group):
             if " ".join(command_line(pid)).startswith(title):
                 return pid
         raise AssertionError(f"no {title} among the processes of {self.log.name}")
@@ -168,7 +170,7 @@ class LabServer:
         """Wait until every process of it is gone."""
         wait_until(
             f"{self.log.name}'s processes end",
-            lambda: self._process.poll() is not None and not group_members(self._group),
+            lambda: self._process.poll() is not None and not group_members(self.group),
             limit,
         )
 
@@ -217,7 +219,7 @@ class LabServer:
         """End it: asked first, then by force. Nothing of it is left."""
         for sent, patience in ((signal.SIGTERM, 20.0), (signal.SIGKILL, 20.0)):
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._group, sent)
+                os.killpg(self.group, sent)
             with contextlib.suppress(AssertionError):
                 self.wait_ended(patience)
                 return

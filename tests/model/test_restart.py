@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
 from hypothesis import given
@@ -30,15 +30,15 @@ KINDS = st.sampled_from(get_args(Kind))
 EVENTS = st.lists(st.builds(Happened, kind=KINDS, problem=st.sampled_from([None, OOM, DEAD])))
 
 
-def walk(standing: Standing, *kinds: Kind, problem: Diagnosis | None = OOM) -> Standing:
+def walk(standing: Standing, *kinds: str, problem: Diagnosis | None = OOM) -> Standing:
     for kind in kinds:
         why = problem if kind in ("failed", "late") else None
-        standing, _ = step(standing, Happened(kind=kind, problem=why))
+        standing, _ = step(standing, Happened(kind=cast(Kind, kind), problem=why))
     return standing
 
 
-def path(standing: Standing, *kinds: Kind) -> list[str]:
-    states = []
+def path(standing: Standing, *kinds: str) -> list[str]:
+    states: list[str] = []
     for kind in kinds:
         standing = walk(standing, kind)
         states.append(standing.state)

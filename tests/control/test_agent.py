@@ -1,0 +1,112 @@
+"""The agent's own judgement: whose process it is, what belongs to a server, what is told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eagletui.control.agent import Agent, AgentRefused
+from eagletui.control.problems import _WORDS, lock_words, problem
+from eagletui.host.local import LocalHost
+from eagletui.hostside import control_agent
+from eagletui.hostside.control_agent import Refused, unit_of
+from tests.control.servers import Servers, alive, stat
+
+
+@contextlib.contextmanager
+def sleeping(user: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Somebody's process in a session of its own."""
+    with subprocess.Popen(["sleep", "60"], user=user, start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "unit"),
+    [
+        ("0::/user.slice/user-1000.slice/session-3.scope\n", ""),
+        ("0::/system.slice/sglang.service\n", "sglang.service"),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/app.slice/llm.service\n",
+            "llm.service",
+        ),
+        ("0::/user.slice/user-1000.slice/user@1000.service/tmux-spawn-1.scope\n", ""),
+        ("9:name=systemd:/\n0::/\n", ""),
+    ],
+)
+def test_which_processes_have_a_manager(cgroup: str, unit: str) -> None:
+    assert unit_of(cgroup.encode()) == unit
+
+
+def test_what_a_unit_or_container_runs_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with sleeping() as process:
+        server = {"pid": process.pid, "start": int(stat(process.pid)[19])}
+        monkeypatch.setattr(control_agent, "protected", lambda rows: set())
+        assert control_agent.may_stop(server)
+        monkeypatch.setattr(control_agent, "manager_of", lambda pid: "the systemd unit x.service")
+        with pytest.raises(Refused) as refused:
+            control_agent.may_stop(server)
+        assert refused.value.code == "managed"
+        assert alive(process.pid)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to start another user's process")
+async def test_another_user_s_server_is_refused(servers: Servers, host: LocalHost) -> None:
+    with sleeping(user=65534) as process:
+        target = {"pid": process.pid, "start": int(stat(process.pid)[19]), "port": servers.port}
+        with pytest.raises(AgentRefused, match="another user"):
+            await Agent(host).ask("check", launch="x", target=target)
+        assert alive(process.pid)
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.9", "3.12", "3.14"])
+def test_the_agent_runs_in_old_and_new_pythons(version: str) -> None:
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-V"], capture_output=True).returncode:
+        pytest.skip(f"no Python {version} here")
+    program = Path(control_agent.__file__).read_text("utf-8")
+    done = subprocess.run(
+        [python, "-I", "-S", "-X", "utf8", "-c", program],
+        input=b'{"do": "list"}',
+        capture_output=True,
+    )
+    assert b'"launches": ' in done.stdout, done.stderr
+
+
+async def test_a_host_without_python_is_told_so(
+    host: LocalHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eagletui.control.agent._PYTHONS", ("/nowhere/python3",))
+    with pytest.raises(AgentRefused, match="No Python"):
+        await Agent(host).ask("list")
+    # The server's own will do.
+    assert "launches" in await Agent(host, [sys.executable]).ask("list")
+
+
+def test_every_refusal_has_words() -> None:
+    text = Path(control_agent.__file__).read_text("utf-8")
+    codes = {part.split('"')[1] for part in text.split("Refused(")[1:] if part.startswith('"')}
+    assert codes >= {"gone", "locked", "port-taken", "managed"}
+    assert codes - {"bad-request"} <= set(_WORDS)
+
+
+def test_words_hold_no_secret_and_move_no_cursor() -> None:
+    found = problem("not-started", {"path": "\x1b[2Jx", "detail": "--api-key hunter2-secret"})
+    assert found.title == "x could not be started: --api-key •••."
+
+
+def test_a_lock_says_who_and_since_when() -> None:
+    held = {"user": "ann", "host": "desk", "what": "launching a on :1", "quiet": 3.0}
+    title, advice = lock_words(held)
+    assert title == (
+        "ann@desk is in the middle of launching a on :1 on this host; last sign of life 3 s ago."
+    )
+    assert "Wait" in advice
+    assert "--resume L" in lock_words({**held, "quiet": 100.0, "launch": "L"})[1]
