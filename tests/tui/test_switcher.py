@@ -220,7 +220,7 @@ async def test_how_it_ended_stays_until_it_is_closed() -> None:
         await until(pilot, lambda: "What ran before is back" in screen_text(app))
         assert "c closes this" in screen_text(app)
         await press(pilot, "c")
-        assert "What ran before is back" not in screen_text(app)
+        assert "c closes this" not in screen_text(app)
 
 
 async def test_leaving_during_a_restart_says_what_that_means() -> None:
