@@ -25,7 +25,7 @@ from eagletui.control.api import (
     refuse_what_cannot_be,
 )
 from eagletui.control.problems import QUIET
-from eagletui.control.restart import Restart, unfinished
+from eagletui.control.restart import Restart, owner_is_gone, unfinished
 from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
@@ -369,17 +369,22 @@ class HostSwitcher:
         left = await unfinished(self._host)
         if not left:
             return ()
-        held = (await Agent(self._host).ask("list", most=0))["lock"] or {}
+        held = await self._lock()
         return tuple(_unfinished(state, held) for state in left)
+
+    async def _lock(self) -> dict[str, Any]:
+        return (await Agent(self._host).ask("list", most=0))["lock"] or {}
 
     async def resume(self, launch: str) -> AsyncGenerator[Moment, None]:
         """Go on with one of them."""
         self._refuse_second()
+        held = await self._lock()
         self._restart = restart = await Restart.resume(
             self._host,
             launch,
             owner=Owner.here("a launch that was left"),
             limits=self._limits,
+            break_lock=held.get("launch") == launch and _is_free(held),
             reconnect=self._reconnect,
         )
         self._name = f"launch {visible(launch)}"
@@ -431,10 +436,17 @@ def _version(text: str) -> Version | None:
         return None
 
 
+def _is_free(held: dict[str, Any]) -> bool:
+    """Whether a lock's owner is gone, or this very process, which drives nothing any more."""
+    here = Owner.here("")
+    ours = held.get("host") == here.host and held.get("pid") == here.pid
+    return ours or owner_is_gone(held, here)
+
+
 def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:
     busy = ""
     launch = str(state.get("id", ""))
-    if held.get("launch") == launch and held.get("quiet", QUIET) < QUIET:
+    if held.get("launch") == launch and held.get("quiet", QUIET) < QUIET and not _is_free(held):
         busy = visible(f"{held.get('user', '')}@{held.get('host', '')}")
     return Unfinished(
         launch=visible(launch),

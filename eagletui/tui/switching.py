@@ -52,12 +52,14 @@ def row_text(row: Row, width: int, *, chosen: bool, first: str = AS_IT_RUNS) -> 
     name = row.name or first
     room = width - 4
     pieces: list[Piece] = [
-        (mark, "bold $accent"),
-        (f"{runs} ", "$success"),
+        (mark, "bold"),
+        (f"{runs} ", "" if chosen else "$success"),
         (fit(name, min(room, len(name))), "bold" if chosen else ""),
     ]
     if row.title and row.name and room - len(name) > 8:
-        pieces.append((fit(f"  {row.title}", room - len(name)).rstrip(), "$quiet"))
+        pieces.append(
+            (fit(f"  {row.title}", room - len(name)).rstrip(), "" if chosen else "$quiet")
+        )
     return line(*pieces)
 
 

@@ -106,3 +106,14 @@ async def test_a_named_pid_is_the_only_one(host: list[Any]) -> None:
 async def test_only_servers_below_a_folder(host: list[Any]) -> None:
     targets, _ = await look(Wanted(under="/srv"), host, Found(servers=(RAW, OTHER)))
     assert [target.process.pid for target in targets] == [7]
+
+
+async def test_what_takes_the_port_of_the_named_server_is_its_restart(host: list[Any]) -> None:
+    new = RawServer(key="9@1", pid=9, start_ticks=1, argv=ARGV, cwd="/srv", environment={})
+    both = Found(servers=(RAW, OTHER))
+    (named,), _ = await look(Wanted(pid=7), host, both)
+    (again,), _ = await look(Wanted(pid=7), host, both, Found(servers=(new, OTHER)))
+    assert (named.process.pid, again.process.pid) == (7, 9)
+    assert again.process.key == named.process.key
+    none, _ = await look(Wanted(pid=7), host, Found(servers=(new, OTHER)))
+    assert none == ()
