@@ -129,6 +129,7 @@ class HostSwitcher:
         self._asking: dict[Question, asyncio.Task[_Asked]] = {}
         self._restart: Restart | None = None
         self._name = ""
+        self._names: dict[str, str] = {}
         self._before: StartPlan | None = None
 
     # --- what can be chosen -------------------------------------------------------------------
@@ -370,7 +371,9 @@ class HostSwitcher:
         if not left:
             return ()
         held = await self._lock()
-        return tuple(_unfinished(state, held) for state in left)
+        found = tuple(_unfinished(state, held) for state in left)
+        self._names = {one.launch: one.name for one in found}
+        return found
 
     async def _lock(self) -> dict[str, Any]:
         return (await Agent(self._host).ask("list", most=0))["lock"] or {}
@@ -387,7 +390,7 @@ class HostSwitcher:
             break_lock=held.get("launch") == launch and _is_free(held),
             reconnect=self._reconnect,
         )
-        self._name = f"launch {visible(launch)}"
+        self._name = self._names.get(launch) or visible(launch)
         async for moment in self._watched(restart):
             yield moment
 

@@ -257,7 +257,7 @@ def leave_question(moment: Moment) -> Question:
     """Before eagletui is left while a restart goes on."""
     loads = moment.standing.started
     lines = (
-        "What was started goes on loading on the host."
+        "What was started goes on by itself on the host."
         if loads
         else f"It stops at: {moment.standing.title}. Nothing is started until somebody goes on.",
         f"eagletui offers to go on at its next start; or: eagletui launch --resume {moment.launch}",

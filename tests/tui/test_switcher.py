@@ -231,7 +231,7 @@ async def test_leaving_during_a_restart_says_what_that_means() -> None:
         await settle(pilot)
         await press(pilot, "q")
         text = screen_text(app)
-        assert "What was started goes on loading on the host." in text
+        assert "What was started goes on by itself on the host." in text
         assert "--resume 20260120-025918-abc123" in text
         await press(pilot, "enter")
         assert app.is_running
