@@ -181,7 +181,11 @@ class HostSwitcher:
                 change for change in difference(plain, laid) if change.where != "plan"
             ]
         return Row(
-            name=profile.name, title=visible(profile.title), note=visible(profile.note), runs=runs
+            name=profile.name,
+            title=visible(profile.title),
+            note=visible(profile.note),
+            runs=runs,
+            whole=_complete(profile),
         )
 
     def _combined_with(self, name: str) -> Profile:

@@ -41,12 +41,14 @@ class Row(Data, frozen=True):
     Attributes:
         name: the profile's; "" leaves that part as it is.
         runs: whether what runs now already is so.
+        whole: whether it says a server by itself; else it is laid over the one that runs.
     """
 
     name: str = ""
     title: str = ""
     note: str = ""
     runs: bool = False
+    whole: bool = False
 
 
 class Choice(Data, frozen=True):

@@ -25,7 +25,10 @@ from eagletui.model.switching import (
 from tests.tui.scenes import ARGV, NOW
 
 MENU = Menu(
-    servers=(Row(runs=True), Row(name="kimi-k2.5", title="Kimi-K2.5 on 8 GPUs over PCIe, EAGLE3")),
+    servers=(
+        Row(runs=True),
+        Row(name="kimi-k2.5", title="Kimi-K2.5 on 8 GPUs over PCIe, EAGLE3", whole=True),
+    ),
     speculative=(
         Row(runs=True),
         Row(name="chain-3", title="chain: 3 steps, 4 draft tokens", runs=True),

@@ -189,8 +189,12 @@ class SwitcherScreen(EagleScreen):
         )
 
     def _named(self, part: Part) -> str:
+        row = self._row(part)
+        return row.name if row is not None else ""
+
+    def _row(self, part: Part) -> Row | None:
         at, rows = self._list(part).highlighted, self._rows(part)
-        return rows[at].name if at is not None and at < len(rows) else ""
+        return rows[at] if at is not None and at < len(rows) else None
 
     def _list(self, part: Part) -> Choices:
         return self.query_one(f"#choose-{part}", Choices)
@@ -220,7 +224,8 @@ class SwitcherScreen(EagleScreen):
     def _draw_rows(self, part: Part) -> None:
         choices = self._list(part)
         width = max(12, choices.scrollable_content_region.width)
-        foreign = part != "server" and bool(self._named("server"))
+        server = self._row("server")
+        foreign = part != "server" and server is not None and server.whole
         first = AS_PROFILE if foreign or not self._runs else AS_IT_RUNS
         for index, row in enumerate(self._rows(part)):
             drawn = row_text(row, width, chosen=index == choices.highlighted, first=first)
