@@ -286,10 +286,12 @@ class HostSwitcher:
         return sum(p.typical for p in known.values()), max(p.launches for p in known.values())
 
     async def _on_port(self, port: int) -> RawServer | None:
+        """The server that has this port; where several want it, the one that is watched."""
         found = await find_servers(self._host)
-        return next(
-            (server for server in found.servers if parse_command(server.argv).port == port), None
-        )
+        there = [server for server in found.servers if parse_command(server.argv).port == port]
+        watched = self._base.raw.key if self._base is not None else ""
+        there.sort(key=lambda server: server.key != watched)
+        return there[0] if there else None
 
     # --- doing it -----------------------------------------------------------------------------
 

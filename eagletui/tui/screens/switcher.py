@@ -81,7 +81,7 @@ class SwitcherScreen(EagleScreen):
     BINDINGS = bindings_for("switch")
 
     def __init__(self, switcher: Switcher, *, back: bool = False) -> None:
-        super().__init__()
+        super().__init__(id="switcher")
         self._switcher = switcher
         self._back = back
         self._menu: Menu | None = None

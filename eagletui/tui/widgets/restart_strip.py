@@ -15,6 +15,9 @@ class RestartStrip(Panel):
     """As few lines as it needs; none where nothing goes on."""
 
     def draw(self, view: View, size: Size) -> Content:
-        lines = strip(view, max(20, size.width or self.screen.size.width - 2))
+        moment = view.restart
+        # Where the next one is chosen, how the last one ended only takes room.
+        ended = self.screen.id == "switcher" and moment is not None and moment.over
+        lines = [] if ended else strip(view, max(20, size.width or self.screen.size.width - 2))
         self.set_class(not lines, "-off")
         return page(lines)
