@@ -120,7 +120,7 @@ def _change(change: Change, width: int) -> Iterator[Content]:
         text = f"{change.name}{equals}{change.after} (another value, not shown)"
     else:
         text = f"{change.name}  {change.before or '(given)'} → {change.after or '(given)'}"
-    first, *rest = wrap(text, width - 2)
+    first, *rest = wrap(text, width - 4)
     yield line((f"{glyph} ", style), first)
     for part in rest:
         yield line("    ", part)
