@@ -24,6 +24,7 @@ MARKS: dict[FindingSeverity, tuple[str, str]] = {
     "warning": ("▲", "bold $warning"),
     "info": ("·", "$quiet"),
 }
+_NAMED = 3
 SHOWN_WHEN_READY = 20.0
 """Seconds that a restart which went well stays on the screen."""
 
@@ -79,6 +80,14 @@ def summary(preview: Preview) -> str:
     if not preview.changes:
         said.insert(0, "no change")
     return ", ".join(said)
+
+
+def _counted(preview: Preview) -> str:
+    """The summary, and what changes by name, for a question."""
+    names = [change.name.lstrip("-") for change in preview.changes]
+    more = len(names) - _NAMED
+    said = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{summary(preview)}: {said}" if names else summary(preview)
 
 
 def effect(preview: Preview, view: View, width: int) -> list[Content]:
@@ -214,7 +223,7 @@ def questions(preview: Preview, view: View) -> tuple[Question, ...]:
     asked = [
         Question(
             title=f"start {preview.name} on {view.target}?",
-            lines=(summary(preview), in_flight(preview, view), known(preview)),
+            lines=(_counted(preview), in_flight(preview, view), known(preview)),
             yes="Restart" if preview.replaces is not None else "Start",
             name=view.target if is_protected(preview, view) else "",
         )

@@ -117,6 +117,9 @@ def test_what_is_known_of_the_load() -> None:
 def test_one_question_or_two_and_a_name_where_it_is_protected() -> None:
     [plain] = questions(PREVIEW, view())
     assert (plain.yes, plain.name) == ("Restart", "")
+    many = tuple(change(f"--flag-{n}", None, "1") for n in range(5))
+    [counted] = questions(replace(PREVIEW, changes=many), view())
+    assert counted.lines[0] == "5 changes: flag-0, flag-1, flag-2 and 2 more"
     [started] = questions(replace(PREVIEW, replaces=None), view())
     assert started.yes == "Start"
     _, second = questions(replace(PREVIEW, findings=(ERROR,)), view())
