@@ -68,8 +68,10 @@ class Restarts:
             return Toast(moment.name, text, "information" if good else "error")
         asks = moment.standing.state == "asking"
         if asks and (before is None or before.standing.state != "asking"):
+            if moment.standing.cancelled:
+                return Toast(f"{moment.name} is cancelled", "What ran before waits.", "warning")
             why = moment.standing.problem.title if moment.standing.problem else ""
-            return Toast(f"{moment.name} does not serve", why or "It was cancelled.", "error")
+            return Toast(f"{moment.name} does not serve", why, "error")
         return None
 
     def close(self) -> None:

@@ -256,7 +256,7 @@ def put_back_question(moment: Moment) -> Question:
     problem = moment.standing.problem
     why = (problem.title, problem.evidence, problem.advice) if problem is not None else ()
     return Question(
-        title=f"{moment.name} does not serve",
+        title=f"{moment.name} {'was cancelled' if moment.standing.cancelled else 'does not serve'}",
         lines=(*(text for text in why if text), "Put back what ran before?"),
         yes="Put it back",
     )
@@ -299,7 +299,8 @@ def moment_lines(moment: Moment, view: View, width: int) -> list[Content]:
     if moment.detached:
         glyph, style, title = "✖", "bold $error", "no longer watched"
     elif standing.state == "asking":
-        glyph, style, title = "?", "bold $warning", "it does not serve"
+        title = "cancelled" if standing.cancelled else "it does not serve"
+        glyph, style = "?", "bold $warning"
     elif standing.final:
         good = standing.state in ("ready", "stopped")
         glyph, style = ("✔", "bold $success") if good else ("✖", "bold $error")

@@ -17,6 +17,7 @@ from eagletui.tui.switching import (
     in_flight,
     known,
     leave_question,
+    put_back_question,
     questions,
     refusal,
     row_text,
@@ -149,6 +150,14 @@ def test_the_strip_is_silent_a_while_after_a_restart_that_went_well() -> None:
     failed = moment(Standing(state="failed", problem=DIED))
     assert strip(view(restart=failed, now=NOW + 9999), 80)
     assert strip(view(), 80) == []
+
+
+def test_a_cancel_is_not_called_a_failure() -> None:
+    asks = Standing(state="asking", cancelled=True, old_gone=True)
+    assert "cancelled" in strip(view(restart=moment(asks)), 80)[0].plain
+    assert put_back_question(moment(asks)).title == "kimi-k2.5+chain-5 was cancelled"
+    failed = moment(Standing(state="asking", problem=DIED, old_gone=True))
+    assert put_back_question(failed).title == "kimi-k2.5+chain-5 does not serve"
 
 
 def test_several_launches_that_were_left_are_counted() -> None:
