@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from eagletui.engine.flagwords import spelling
-from eagletui.engine.plan_difference import Change, difference
+from eagletui.engine.plan_difference import difference
 from eagletui.engine.start_plan import ProfileIncomplete, flags_in_order, start_plan
 from eagletui.model.profile import FlagValue, Profile, StartPlan
 from eagletui.model.references import mask_start, mask_start_environment, referred
 from eagletui.model.secrets import mask_value
+from eagletui.model.switching import Change
 from eagletui.store.profiles.file import ProfileFile
 from eagletui.store.profiles.shelf import Shelf, parts_of
 

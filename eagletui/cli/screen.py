@@ -17,6 +17,7 @@ from eagletui.tui.app import EagleApp
 from eagletui.tui.config import load_settings
 
 if TYPE_CHECKING:
+    from eagletui.model.switching import Switcher
     from eagletui.monitor.monitor import Monitor
 
 CONNECT = "eagletui.cli.connect"
@@ -91,14 +92,16 @@ def open_screen(
             interval=interval,
             under=chosen.under,
         )
-        monitor: Monitor = connect.make_monitor(
-            where, wanted=wanted, asker=asker, ssh_config=chosen.ssh_config
-        )
+        host = connect.make_host(where, asker=asker, ssh_config=chosen.ssh_config)
+        monitor: Monitor = connect.monitor_of(host, wanted=wanted)
+        switchers.append(connect.make_switcher(host))
         return monitor
 
+    switchers: list[Switcher] = []
     app = EagleApp(
         make,
         settings,
+        switcher=lambda: switchers[-1],
         target=name or target or "localhost",
         read_only=options.read_only,
     )

@@ -154,7 +154,7 @@ class Restart:
             launch=launch,
             owner=msgspec.to_builtins(owner),
             stale=QUIET,
-            break_lock=break_lock or (held.get("launch") == launch and _is_dead(held, owner)),
+            break_lock=break_lock or (held.get("launch") == launch and owner_is_gone(held, owner)),
         )
         state = kept["state"]
         standing = msgspec.convert(state["standing"], Standing)
@@ -357,7 +357,7 @@ class Restart:
         )
 
 
-def _is_dead(held: dict[str, Any], owner: Owner) -> bool:
+def owner_is_gone(held: dict[str, Any], owner: Owner) -> bool:
     """Whether the lock's eagletui ran on this machine and is gone: no need to wait for that."""
     if held.get("host") != owner.host or not isinstance(held.get("pid"), int):
         return False

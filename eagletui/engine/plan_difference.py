@@ -6,28 +6,11 @@ Secrets are masked and references left readable, so that all of it can be shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from eagletui.engine.flagwords import same_flag, spelling, split_command
-from eagletui.model.base import Data
 from eagletui.model.profile import StartPlan
 from eagletui.model.references import mask_start, mask_start_environment
-
-Where = Literal["command", "flag", "environment", "plan"]
-
-
-class Change(Data, frozen=True):
-    """One difference; None on the side that does not have it, "" for a switch that is given.
-
-    Attributes:
-        name: the flag as it is spelt, the variable, or the plan's field.
-    """
-
-    where: Where
-    name: str
-    before: str | None
-    after: str | None
-
+from eagletui.model.switching import Change
 
 # The port is a flag.
 _FIELDS = ("workdir", "log", "runner", "unit", "container")

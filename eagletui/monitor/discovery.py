@@ -36,6 +36,7 @@ class Discovery:
         self._metrics = wanted.metrics
         self._places: dict[int, str] = {}
         self._versions: dict[str, str] = {}
+        self._named_port: int | None = None
         self._gpus: Mapping[int, tuple[int, ...]] = {}
         self._started: dict[str, float | None] = {}
         self._looks = 0
@@ -73,7 +74,7 @@ class Discovery:
             The servers, and in words what was looked at.
         """
         found = await self._find(host)
-        servers = [self._steady(raw) for raw in found.servers if self._is_wanted(raw)]
+        servers = [self._steady(raw) for raw in self._wanted_of(found.servers)]
         if self._looks % GPUS_OF_PROCESSES_EVERY == 0:
             with contextlib.suppress(HostError):
                 self._gpus = _by_process(await GpuReader(host).processes())
@@ -153,9 +154,16 @@ class Discovery:
                 held_by[raw.pid] = who
         return held_by
 
-    def _is_wanted(self, raw: RawServer) -> bool:
-        named = self._wanted.pid is None or raw.pid == self._wanted.pid
-        return named and raw.cwd.startswith(self._wanted.under)
+    def _wanted_of(self, servers: Sequence[RawServer]) -> list[RawServer]:
+        """The servers that are meant; what takes a named one's port after it is its restart."""
+        ours = [raw for raw in servers if raw.cwd.startswith(self._wanted.under)]
+        if self._wanted.pid is None:
+            return ours
+        named = [raw for raw in ours if raw.pid == self._wanted.pid]
+        if named:
+            self._named_port = read_command(named[0]).port
+            return named
+        return [raw for raw in ours if read_command(raw).port == self._named_port]
 
     def _steady(self, raw: RawServer) -> RawServer:
         """The moment of a process's start is reckoned anew with every look: keep the first."""

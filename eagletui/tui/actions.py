@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
-EVERYWHERE = ("connecting", "servers", "main", "log", "details", "help", "legend")
-GROUPS = ("Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
+EVERYWHERE = ("connecting", "servers", "main", "log", "details", "switch", "help", "legend")
+GROUPS = ("Switch", "Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
 
 
 class Action(NamedTuple):
@@ -53,7 +53,18 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.theme", "", "Theme", "Choose another theme; set `theme` in config.toml to keep it.", "Program", EVERYWHERE, "app.change_theme"),
     Action("app.screenshot", "f8", "Screenshot", "Save what is on the screen as an SVG file.", "Program", EVERYWHERE, "app.picture"),
     Action("link.retry", "r", "Reconnect", "Try to reach the host again now.", "Connection", EVERYWHERE, "app.reconnect", ("unlinked",), 5),
-    Action("servers.list", "s", "Servers", "List the servers found on this host.", "Servers", ("main", "log", "details"), "app.servers", (), 40),
+    Action("switch.open", "s", "Switch", "Choose what the server runs with, see exactly what would change, and restart it.", "Switch", ("main", "servers", "log", "details"), "app.switch", ("switcher",), 15),
+    Action("switch.before", "b", "Before", "Go back to what ran before the last switch.", "Switch", ("main",), "app.before", ("switcher",)),
+    Action("switch.start", "enter", "Start", "Ask once, then start what is chosen in the place of what runs.", "Switch", ("switch",), "start", (), 1),
+    Action("switch.back", "b", "Before", "Go back to what ran before the last switch.", "Switch", ("switch",), "before", (), 3),
+    Action("switch.server", "1", "Server", "Focus the list of servers.", "Switch", ("switch",), "choose(1)"),
+    Action("switch.speculative", "2", "Speculation", "Focus the list of speculative settings.", "Switch", ("switch",), "choose(2)"),
+    Action("switch.environment", "3", "Environment", "Focus the list of environments.", "Switch", ("switch",), "choose(3)"),
+    Action("switch.effect", "4", "Effect", "Focus what the choice would do; the arrows scroll it.", "Switch", ("switch",), "choose(4)", (), 2),
+    Action("restart.cancel", "c", "Cancel restart", "Cancel the restart that goes on, or close what it said at its end.", "Switch", ("main", "servers", "details", "switch", "log"), "app.cancel_restart", ("restart",), 6),
+    Action("restart.answer", "a", "Answer", "Answer whether what ran before is put back.", "Switch", ("main", "servers", "details", "switch", "log"), "app.answer_restart", ("asking",), 4),
+    Action("restart.resume", "U", "Go on", "Go on with a launch that was left.", "Switch", ("main", "servers", "details"), "app.resume_restart", ("unfinished",), 7),
+    Action("servers.list", "S", "Servers", "List the servers found on this host.", "Servers", ("main", "log", "details"), "app.servers", (), 40),
     Action("servers.open", "enter", "Watch", "Watch the marked server.", "Servers", ("servers",), "open", ("servers",), 1),
     Action("servers.log", "o", "Log file", "Follow a log file by its path on the host (a glob takes the newest match).", "Servers", ("servers",), "ask_log", (), 2),
     Action("servers.metrics", "u", "Metrics URL", "Read metrics from this address, as seen from the host.", "Servers", ("servers",), "ask_metrics", (), 3),
@@ -99,6 +110,7 @@ RENAMED: Mapping[str, tuple[str, str]] = {
     "time.pause": ("paused", "Go on"),
     "view.startup": ("startup", "Charts"),
     "panel.fill": ("filled", "Shrink"),
+    "restart.cancel": ("restarted", "Close"),
 }
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}

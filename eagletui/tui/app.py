@@ -20,17 +20,26 @@ from eagletui.model.errors import EagletuiError
 from eagletui.model.events import LinkChanged
 from eagletui.model.feed import Feed
 from eagletui.model.state import State
+from eagletui.model.switching import Choice, Switcher
 from eagletui.model.text import visible
 from eagletui.store.places import themes_folder
 from eagletui.tui.ask import ScreenAsker
 from eagletui.tui.collecting import collect_quietly
 from eagletui.tui.config import INTERVALS, Settings
 from eagletui.tui.crash import safe_traceback
-from eagletui.tui.messages import EventsArrived
+from eagletui.tui.messages import (
+    EventsArrived,
+    RestartMoved,
+    RestartRefused,
+    UnfinishedFound,
+)
 from eagletui.tui.palette import ActionCommands
+from eagletui.tui.restarting import Restarts
 from eagletui.tui.screens.base import EagleScreen
+from eagletui.tui.screens.confirm import Confirm, PutBack
 from eagletui.tui.screens.connecting import ConnectingScreen
 from eagletui.tui.session import Session, Toast, slices
+from eagletui.tui.switching import Question, cancel_question, leave_question, put_back_question
 from eagletui.tui.theme import Themes, built_in_folder, load_themes, own_variables
 from eagletui.tui.view import WINDOW_NAMES, View
 
@@ -41,6 +50,7 @@ AHEAD = 8
 FALLBACK_THEME = "textual-dark"
 
 FeedMaker = Callable[[Asker], "Feed | Awaitable[Feed]"]
+SwitcherMaker = Callable[[], "Switcher | None"]
 
 
 class EagleApp(App[None]):
@@ -50,6 +60,7 @@ class EagleApp(App[None]):
         feed: where events come from, or what makes it. It is made after the first paint, so that
             nothing heavy is imported before, and is given the dialogs that answer its questions.
         settings: what `config.toml` says.
+        switcher: who changes what runs, or what gives it once there is a feed; None for nobody.
         target: the host as the person named it, for the header.
         read_only: nothing that changes the host is offered.
         clock: seconds since the epoch.
@@ -68,6 +79,7 @@ class EagleApp(App[None]):
         feed: Feed | FeedMaker,
         settings: Settings | None = None,
         *,
+        switcher: Switcher | SwitcherMaker | None = None,
         target: str = "",
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
@@ -83,6 +95,8 @@ class EagleApp(App[None]):
         self._read_only = read_only or self.settings.host(target).read_only
         self._feed_or_maker = feed
         self._feed: Feed | None = None
+        self._switcher_or_maker = switcher
+        self.restarts = Restarts(self, None if callable(switcher) else switcher)
         self._window = self.settings.window
         self._paused_at: float | None = None
         self._rate = self.settings.interval
@@ -152,6 +166,8 @@ class EagleApp(App[None]):
                 self._feed = await result if inspect.isawaitable(result) else result
             else:
                 self._feed = made
+            if callable(self._switcher_or_maker):
+                self.restarts.switcher = self._switcher_or_maker()
             async for events in self._feed.events():
                 for part in slices(events):
                     await self._room.acquire()
@@ -182,6 +198,9 @@ class EagleApp(App[None]):
             interval=self._rate,
             read_only=self._read_only,
             target=self._target,
+            switchable=self.restarts.switcher is not None,
+            restart=self.restarts.moment,
+            unfinished=self.restarts.left,
         )
 
     @property
@@ -197,7 +216,14 @@ class EagleApp(App[None]):
     def _take(self, message: EventsArrived) -> None:
         self._room.release()
         for toast in self.session.take(message.events):
-            self._pop_up(toast)
+            # That the old server goes is what a restart is for; how the new one fares, it says.
+            if self.restarts.active is None or toast.severity != "error":
+                self._pop_up(toast)
+        if self.session.state.connected:
+            self.restarts.connected()
+        self._draw_soon()
+
+    def _draw_soon(self) -> None:
         wait = self._drawn_at + FRAME - self.monotonic()
         if wait <= 0:
             self.draw_now()
@@ -225,6 +251,87 @@ class EagleApp(App[None]):
         self.notify(visible(toast.text), title=toast.title, severity=toast.severity, markup=False)
         if self.settings.bell:
             self.bell()
+
+    # --- changing what runs ----------------------------------------------------------------------
+
+    @on(RestartMoved)
+    def _restart_moved(self, message: RestartMoved) -> None:
+        toast = self.restarts.take(message.moment)
+        if toast is not None:
+            self._pop_up(toast)
+        self._draw_soon()
+
+    @on(RestartRefused)
+    def _restart_refused(self, message: RestartRefused) -> None:
+        error = message.error
+        text = " ".join(part for part in (error.what, error.meaning, error.advice) if part)
+        self.notify(visible(text), title="Not started", severity="error", markup=False)
+
+    @on(UnfinishedFound)
+    def _unfinished_found(self, message: UnfinishedFound) -> None:
+        self.restarts.left = message.left
+        self._draw_soon()
+
+    def begin(self, choice: Choice) -> None:
+        """Start what was shown for this choice, and go where it can be watched."""
+        self.restarts.begin(choice)
+        self.close_screen()
+
+    def action_switch(self, back: bool = False) -> None:
+        """Choose what runs."""
+        if self.restarts.switcher is not None:
+            from eagletui.tui.screens.switcher import SwitcherScreen
+
+            self.push_screen(SwitcherScreen(self.restarts.switcher, back=back))
+
+    def action_before(self) -> None:
+        """Back to what ran before."""
+        self.action_switch(back=True)
+
+    def action_cancel_restart(self) -> None:
+        """Cancel the restart that goes on; close one that ended."""
+        moment, switcher = self.restarts.active, self.restarts.switcher
+        if moment is None or switcher is None:
+            self.restarts.close()
+            self._refresh_keys()
+        elif moment.standing.on_cancel:
+            self._agreed(cancel_question(moment), switcher.cancel, no="Go on")
+        else:
+            self.notify("There is nothing to cancel now.", timeout=2)
+
+    def action_answer_restart(self) -> None:
+        """Whether what ran before is put back."""
+        moment, switcher = self.restarts.active, self.restarts.switcher
+        if moment is not None and switcher is not None:
+
+            def answered(yes: bool | None) -> None:
+                if yes is not None:
+                    switcher.answer(yes)
+
+            self.push_screen(PutBack(put_back_question(moment)), answered)
+
+    def action_resume_restart(self) -> None:
+        """Go on with the newest launch that was left."""
+        left = self.restarts.left
+        if self._read_only:
+            self.notify("Read-only: nothing on this host is changed.", severity="warning")
+        elif left and not left[0].busy and self.restarts.active is None:
+            self.restarts.resume(left[0].launch)
+
+    async def action_quit(self) -> None:
+        """Leave; while a restart goes on, say first what that means."""
+        moment = self.restarts.active
+        if moment is None:
+            self.exit()
+        else:
+            self._agreed(leave_question(moment), self.exit, no="Stay")
+
+    def _agreed(self, question: Question, then: Callable[[], object], *, no: str) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                then()
+
+        self.push_screen(Confirm(question, no=no), answered)
 
     # --- which screen --------------------------------------------------------------------------
 

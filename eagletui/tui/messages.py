@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from textual.message import Message
 
+from eagletui.model.errors import EagletuiError
 from eagletui.model.events import Event
+from eagletui.model.switching import Moment, Unfinished
 
 
 class EventsArrived(Message):
@@ -15,3 +17,27 @@ class EventsArrived(Message):
     def __init__(self, events: Sequence[Event]) -> None:
         super().__init__()
         self.events = events
+
+
+class RestartMoved(Message):
+    """Where a restart stands now."""
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__()
+        self.moment = moment
+
+
+class RestartRefused(Message):
+    """A restart that was not begun, or cannot be gone on with."""
+
+    def __init__(self, error: EagletuiError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class UnfinishedFound(Message):
+    """Launches that somebody left on the host."""
+
+    def __init__(self, left: tuple[Unfinished, ...]) -> None:
+        super().__init__()
+        self.left = left

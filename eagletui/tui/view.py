@@ -9,6 +9,7 @@ from typing import NamedTuple
 from eagletui.model.history import History, ServerHistory
 from eagletui.model.logstore import LogStore
 from eagletui.model.state import ServerState, State
+from eagletui.model.switching import Moment, Unfinished
 from eagletui.tui.config import Settings, WindowName
 from eagletui.tui.situation import situation
 
@@ -31,6 +32,9 @@ class View(NamedTuple):
         paused_at: the right edge of the charts while they are held still.
         interval: seconds between scrapes, as wished.
         keys: the person's changes of keys.
+        switchable: whether what runs can be changed from here.
+        restart: the restart that goes on, or the last one.
+        unfinished: launches that somebody left.
     """
 
     state: State
@@ -43,6 +47,9 @@ class View(NamedTuple):
     interval: float = 1.0
     read_only: bool = False
     target: str = ""
+    switchable: bool = False
+    restart: Moment | None = None
+    unfinished: tuple[Unfinished, ...] = ()
 
     @property
     def server(self) -> ServerState | None:
@@ -62,7 +69,19 @@ class View(NamedTuple):
     @property
     def facts(self) -> frozenset[str]:
         """What actions may need."""
-        return situation(self.state, paused=self.paused_at is not None)
+        return situation(self.state, paused=self.paused_at is not None) | self._restart_facts
+
+    @property
+    def _restart_facts(self) -> frozenset[str]:
+        moment = self.restart
+        facts = {
+            "switcher": self.switchable and self.state.connected,
+            "restart": moment is not None,
+            "restarted": moment is not None and moment.over,
+            "asking": moment is not None and moment.standing.state == "asking",
+            "unfinished": bool(self.unfinished) and (moment is None or moment.over),
+        }
+        return frozenset(word for word, holds in facts.items() if holds)
 
     @property
     def ascii_only(self) -> bool:

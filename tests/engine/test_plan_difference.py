@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from eagletui.engine.plan_difference import Change, difference
+from eagletui.engine.plan_difference import difference
 from eagletui.model.profile import StartPlan
+from eagletui.model.switching import Change
 
 OLD = StartPlan(
     argv=(

@@ -148,3 +148,14 @@ async def test_who_holds_a_servers_port_is_told(
     assert seen == [[free, free], [free, taken], [free, taken], [free, free], [free, free]]
     # Who listens, listens on: nobody is asked about twice.
     assert asked == [{7: 30000, 9: 30000}] * 2 + [{9: 30000}] * 2
+
+
+async def test_what_takes_the_port_of_the_named_server_is_its_restart(host: list[Any]) -> None:
+    new = RawServer(key="9@1", pid=9, start_ticks=1, argv=ARGV, cwd="/srv", environment={})
+    both = Found(servers=(RAW, OTHER))
+    (named,), _ = await look(Wanted(pid=7), host, both)
+    (again,), _ = await look(Wanted(pid=7), host, both, Found(servers=(new, OTHER)))
+    assert (named.process.pid, again.process.pid) == (7, 9)
+    assert again.process.key == named.process.key
+    none, _ = await look(Wanted(pid=7), host, Found(servers=(new, OTHER)))
+    assert none == ()

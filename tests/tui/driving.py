@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from textual.pilot import Pilot
 
 from eagletui.model.events import Event
+from eagletui.model.switching import Switcher
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import Settings
 from eagletui.tui.messages import EventsArrived
@@ -77,11 +78,13 @@ def make_app(
     clock: Clock | None = None,
     monotonic: Clock | Hurry | None = None,
     read_only: bool = False,
+    switcher: Switcher | None = None,
 ) -> EagleApp:
     """An app on a quiet feed at the scenes' moment, where the clock stands still."""
     return EagleApp(
         feed or QuietFeed(first),
         settings,
+        switcher=switcher,
         target="gpu1",
         read_only=read_only,
         clock=clock or Clock(),

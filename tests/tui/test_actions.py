@@ -26,6 +26,7 @@ from eagletui.tui.screens.log import LogScreen
 from eagletui.tui.screens.main import MainScreen
 from eagletui.tui.screens.pages import DetailsScreen, HelpScreen, LegendScreen
 from eagletui.tui.screens.servers import ServersScreen
+from eagletui.tui.screens.switcher import SwitcherScreen
 from eagletui.tui.situation import is_valid, situation
 from eagletui.tui.widgets.keys_line import keys_line
 from tests.tui.scenes import SCENES
@@ -38,6 +39,7 @@ SCREENS = {
         MainScreen,
         LogScreen,
         DetailsScreen,
+        SwitcherScreen,
         HelpScreen,
         LegendScreen,
     )

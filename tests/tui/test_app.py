@@ -91,7 +91,7 @@ async def test_back_to_the_list_and_to_the_server() -> None:
     app = make_app(SCENES["serving"]())
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await pilot.press("s")
+        await pilot.press("S")
         await settle(pilot)
         assert kind(app) == "servers"
         await pilot.press("enter")
@@ -436,7 +436,7 @@ async def test_escape_leads_back_from_the_list_to_the_watched_server() -> None:
     app = make_app(SCENES["serving"]())
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await pilot.press("s")
+        await pilot.press("S")
         await settle(pilot)
         assert "esc Back" in app.screen.query_one("#keys").render().plain  # type: ignore[union-attr]
         await pilot.press("escape")
@@ -468,7 +468,7 @@ async def test_a_server_that_was_stopped_is_shown_everywhere() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         assert "STOPPED" in app.screen.query_one("#verdicts").render().plain  # type: ignore[union-attr]
-        await pilot.press("s")
+        await pilot.press("S")
         await settle(pilot)
         card = app.screen.query_one("#cards", OptionList).options[0].prompt
         assert "STOPPED" in str(card)

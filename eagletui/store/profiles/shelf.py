@@ -117,7 +117,14 @@ class Profiles:
                 another that is not there.
         """
         name, *parts = (part for names in (name, *over) for part in names.split(JOIN))
-        profile = self._laid(Profile(name=name), self.path(name), ())
+        return self.over(self._laid(Profile(name=name), self.path(name), ()), *parts)
+
+    def over(self, profile: Profile, *parts: str) -> Profile:
+        """The same for a profile that has no file: that of a server that runs.
+
+        Raises:
+            ConfigError: as `load`.
+        """
         for part in parts:
             upper = self._laid(profile, self.path(part), ())
             profile = _renamed(upper, profile, f"{profile.name}{JOIN}{part}")

@@ -1,0 +1,466 @@
+"""Switching what a host runs, for the screen: profiles, checks and restarts joined.
+
+Everything unmasked (the running server's command line, the plans) stays in here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from eagletui.cli.profile_import import imported_server
+from eagletui.control.agent import Agent
+from eagletui.control.api import (
+    Detached,
+    Limits,
+    Owner,
+    Running,
+    refuse_what_cannot_be,
+)
+from eagletui.control.problems import QUIET
+from eagletui.control.restart import Restart, owner_is_gone, unfinished
+from eagletui.engine.check.asked import Question, question
+from eagletui.engine.check.run import check
+from eagletui.engine.command import parse_command
+from eagletui.engine.plan_difference import difference
+from eagletui.engine.releases import Version
+from eagletui.engine.running_profile import with_secrets
+from eagletui.engine.start_plan import start_plan
+from eagletui.host.base import Host
+from eagletui.host.processes import RawServer, find_servers
+from eagletui.model.base import Data
+from eagletui.model.errors import EagletuiError, HostError
+from eagletui.model.finding import Finding, HostFacts
+from eagletui.model.profile import Profile, StartPlan
+from eagletui.model.references import mask_start, mask_start_environment
+from eagletui.model.restart import Standing
+from eagletui.model.switching import (
+    Change,
+    Choice,
+    Menu,
+    Moment,
+    Preview,
+    Row,
+    SwitchRefused,
+    Unfinished,
+)
+from eagletui.model.text import visible
+from eagletui.monitor.preflight import host_facts
+from eagletui.store.installations import InstallationMemory
+from eagletui.store.launches import LaunchMemory
+from eagletui.store.profiles.shelf import Profiles, Shelved
+
+AS_IT_RUNS = Choice()
+
+
+class _Base(Data, frozen=True):
+    """What runs. Unmasked: never to be shown."""
+
+    raw: RawServer
+    profile: Profile
+    plan: StartPlan
+    version: str = ""
+
+    def __repr__(self) -> str:
+        """Without the command line: a traceback may show it."""
+        return f"_Base({self.raw.pid})"
+
+
+class _Shown(Data, frozen=True):
+    """What a preview stands for. Unmasked: never to be shown."""
+
+    plan: StartPlan
+    again: bool = False
+
+    def __repr__(self) -> str:
+        """Without the command line: a traceback may show it."""
+        return f"_Shown({self.plan.profile})"
+
+
+class _Asked(Data, frozen=True):
+    """What the host said of a start. Unmasked: never to be shown."""
+
+    replaced: RawServer | None
+    facts: HostFacts
+
+    def __repr__(self) -> str:
+        """Without the command line: a traceback may show it."""
+        return "_Asked()"
+
+
+class HostSwitcher:
+    """A `model.switching.Switcher` over a host that somebody else keeps connected.
+
+    Args:
+        profiles: what can be chosen.
+        installations: where the options of SGLangs are kept.
+        launches: what was learned of load times.
+        reconnect: called after a loss, before the next try; None waits for whoever keeps the host.
+        clock: the user's, seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        profiles: Profiles,
+        installations: InstallationMemory,
+        launches: LaunchMemory,
+        limits: Limits | None = None,
+        reconnect: Callable[[], Awaitable[None]] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._host = host
+        self._profiles = profiles
+        self._installations = installations
+        self._launches = launches
+        self._limits = limits or Limits()
+        self._reconnect = reconnect or _kept_by_another
+        self._clock = clock
+        self._base: _Base | None = None
+        self._shown: dict[Choice, _Shown] = {}
+        self._asking: dict[Question, asyncio.Task[_Asked]] = {}
+        self._restart: Restart | None = None
+        self._name = ""
+        self._names: dict[str, str] = {}
+        self._before: StartPlan | None = None
+
+    # --- what can be chosen -------------------------------------------------------------------
+
+    async def menu(self, pid: int | None, version: str = "") -> Menu:
+        """What can be chosen in the place of this server."""
+        self._base = None
+        self._asking.clear()
+        if pid is not None:
+            found = await find_servers(self._host)
+            raw = next((server for server in found.servers if server.pid == pid), None)
+            if raw is not None:
+                self._base = _base_of(raw, self._host.name, version)
+        return await asyncio.to_thread(self._menu)
+
+    def _menu(self) -> Menu:
+        shelf = self._profiles.shelf()
+        servers: list[Row] = []
+        speculative: list[Row] = []
+        environments: list[Row] = []
+        for shelved in shelf.profiles:
+            row = self._row(shelved)
+            if "server" in shelved.parts:
+                servers.append(row)
+            elif "speculative" in shelved.parts:
+                speculative.append(row)
+            else:
+                environments.append(row)
+        base = self._base
+        return Menu(
+            servers=(*([Row(runs=True)] if base else []), *servers),
+            speculative=(Row(runs=True), *speculative),
+            environments=(Row(runs=True), *environments),
+            runs=visible(base.profile.name) if base else "",
+            problems=tuple(visible(problem.what) for problem in shelf.problems),
+            back=visible(self._before.profile or "what ran before") if self._before else "",
+        )
+
+    def _row(self, shelved: Shelved) -> Row:
+        profile, base = shelved.profile, self._base
+        runs = False
+        if base is not None:
+            try:
+                laid = _plan(self._combined_with(profile.name))
+            except EagletuiError:
+                laid = None
+            plain = _plan(base.profile)
+            runs = laid is not None and not [
+                change for change in difference(plain, laid) if change.where != "plan"
+            ]
+        return Row(
+            name=profile.name,
+            title=visible(profile.title),
+            note=visible(profile.note),
+            runs=runs,
+            whole=_complete(profile),
+        )
+
+    def _combined_with(self, name: str) -> Profile:
+        profile = self._profiles.load(name)
+        if _complete(profile) or self._base is None:
+            return profile
+        return self._profiles.over(self._base.profile, name)
+
+    # --- what it would do ---------------------------------------------------------------------
+
+    async def preview(self, choice: Choice, *, ask: bool) -> Preview:
+        """What a choice would do; nothing is changed."""
+        try:
+            plan = await asyncio.to_thread(self._planned, choice)
+            refuse_what_cannot_be(plan)
+        except HostError:
+            raise
+        except EagletuiError as error:
+            return Preview(
+                choice=choice,
+                problem=visible(error.what),
+                advice=visible(error.advice or error.meaning),
+                asked=True,
+            )
+        base = self._base
+        here = base is not None and base.plan.port == plan.port
+        asked = await self._asked(plan) if ask else self._said(plan)
+        replaced = asked.replaced if asked is not None else base.raw if base and here else None
+        facts = asked.facts if asked is not None else None
+        again = here and choice == AS_IT_RUNS
+        self._shown[choice] = _Shown(plan=plan, again=again)
+        release = _version(base.version) if base is not None else None
+        load, launches = await asyncio.to_thread(self._load, plan)
+        before = base.plan if base is not None and here else StartPlan(argv=())
+        return Preview(
+            choice=choice,
+            name=visible(plan.profile),
+            changes=_safe(difference(before, plan)),
+            command=tuple(map(visible, mask_start(plan.argv))),
+            environment={
+                visible(k): visible(v) for k, v in mask_start_environment(plan.environment).items()
+            },
+            port=plan.port,
+            replaces=replaced.pid if replaced is not None else None,
+            findings=_safe(check(plan, release=release, facts=facts)),
+            asked=asked is not None,
+            guard=plan.guard,
+            load=load,
+            launches=launches,
+        )
+
+    async def _asked(self, plan: StartPlan) -> _Asked:
+        """What the host says of this start; asked once, however often the choice changes."""
+        key = question(plan)
+        task = self._asking.get(key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._asking[key] = asyncio.ensure_future(self._ask(plan))
+        return await asyncio.shield(task)
+
+    def _said(self, plan: StartPlan) -> _Asked | None:
+        task = self._asking.get(question(plan))
+        good = task is not None and task.done() and not task.cancelled() and not task.exception()
+        return task.result() if task is not None and good else None
+
+    async def _ask(self, plan: StartPlan) -> _Asked:
+        replaced = await self._on_port(plan.port)
+        leaving = replaced.pids if replaced is not None else ()
+        facts = await host_facts(self._host, plan, memory=self._installations, leaving=leaving)
+        return _Asked(replaced=replaced, facts=facts)
+
+    def _planned(self, choice: Choice) -> StartPlan:
+        if choice.back:
+            if self._before is None:
+                raise SwitchRefused("Nothing ran before, as far as this session knows.")
+            return self._before
+        base = self._base
+        if not choice.server and base is None:
+            raise SwitchRefused(
+                "No server runs here that could be changed.", advice="Choose a server's profile."
+            )
+        if choice.server:
+            profile = self._combined_with(choice.server)
+        else:
+            assert base is not None
+            profile = base.profile
+        parts = [name for name in (choice.speculative, choice.environment) if name]
+        return _plan(self._profiles.over(profile, *parts))
+
+    def _load(self, plan: StartPlan) -> tuple[float | None, int]:
+        command = parse_command(plan.argv)
+        model = visible(command.served_name or command.model)
+        try:
+            known = self._launches.experience(self._host.name, model)
+        except OSError:
+            return None, 0
+        if not known:
+            return None, 0
+        return sum(p.typical for p in known.values()), max(p.launches for p in known.values())
+
+    async def _on_port(self, port: int) -> RawServer | None:
+        """The server that has this port; where several want it, the one that is watched."""
+        found = await find_servers(self._host)
+        there = [server for server in found.servers if parse_command(server.argv).port == port]
+        watched = self._base.raw.key if self._base is not None else ""
+        there.sort(key=lambda server: server.key != watched)
+        return there[0] if there else None
+
+    # --- doing it -----------------------------------------------------------------------------
+
+    async def begin(self, choice: Choice) -> AsyncGenerator[Moment, None]:
+        """Do what was last shown for this choice."""
+        self._refuse_second()
+        shown = self._shown.get(choice)
+        if shown is None:
+            raise SwitchRefused("This was not shown before.", advice="Open the switcher again.")
+        plan = shown.plan
+        old = await self._on_port(plan.port)
+        before = _base_of(old, self._host.name, "").plan if old is not None else None
+        self._refuse_second()
+        self._restart = Restart(
+            self._host,
+            plan,
+            replaces=Running.of(old, plan.port) if old is not None else None,
+            owner=Owner.here(f"launching {plan.profile or 'a command'} on :{plan.port}"),
+            limits=self._limits,
+            again=shown.again and old is not None,
+            reconnect=self._reconnect,
+        )
+        self._name = visible(plan.profile)
+        async for moment in self._watched(self._restart):
+            if moment.standing.state == "ready" and before is not None and not shown.again:
+                self._before = before
+            yield moment
+
+    def _refuse_second(self) -> None:
+        if self._restart is not None and not self._restart.standing.final:
+            raise SwitchRefused(
+                f"{self._name} is being started: {self._restart.standing.title}.",
+                meaning="One restart at a time.",
+                advice="Wait for its end, or cancel it first.",
+            )
+
+    async def _watched(self, restart: Restart) -> AsyncGenerator[Moment, None]:
+        began = self._clock()
+        detail, state = "", restart.standing.state
+        moment = self._moment(restart, began, "")
+        stream = restart.progress()
+        try:
+            async for progress in stream:
+                if progress.standing.state != state:
+                    detail, state = "", progress.standing.state
+                if progress.event is not None:
+                    continue  # the monitor reads the same log
+                detail = visible(progress.detail) or detail
+                moment = self._moment(restart, began, detail)
+                yield moment
+        except Detached as error:
+            self._restart = None
+            yield replace(moment, at=self._clock(), detached=visible(str(error)))
+        finally:
+            await stream.aclose()
+            self._restart = None
+
+    def _moment(self, restart: Restart, began: float, detail: str) -> Moment:
+        return Moment(
+            at=self._clock(),
+            began=began,
+            launch=restart.launch,
+            name=self._name,
+            standing=restart.standing,
+            detail=detail,
+        )
+
+    def cancel(self) -> None:
+        """Undo what was begun."""
+        if self._restart is not None:
+            self._restart.cancel()
+
+    def answer(self, put_back: bool) -> None:
+        """Whether what ran before is put back."""
+        if self._restart is not None:
+            self._restart.answer(put_back)
+
+    # --- what was left ------------------------------------------------------------------------
+
+    async def unfinished(self) -> tuple[Unfinished, ...]:
+        """Launches on the host that somebody left."""
+        left = await unfinished(self._host)
+        if not left:
+            return ()
+        held = await self._lock()
+        found = tuple(_unfinished(state, held) for state in left)
+        self._names = {one.launch: one.name for one in found}
+        return found
+
+    async def _lock(self) -> dict[str, Any]:
+        return (await Agent(self._host).ask("list", most=0))["lock"] or {}
+
+    async def resume(self, launch: str) -> AsyncGenerator[Moment, None]:
+        """Go on with one of them."""
+        self._refuse_second()
+        held = await self._lock()
+        self._restart = restart = await Restart.resume(
+            self._host,
+            launch,
+            owner=Owner.here("a launch that was left"),
+            limits=self._limits,
+            break_lock=held.get("launch") == launch and _is_free(held),
+            reconnect=self._reconnect,
+        )
+        self._name = self._names.get(launch) or visible(launch)
+        async for moment in self._watched(restart):
+            yield moment
+
+
+async def _kept_by_another() -> None:
+    """The monitor makes a lost connection again."""
+
+
+def _plan(profile: Profile) -> StartPlan:
+    return start_plan(profile, now=datetime.now().astimezone(), variables=os.environ)
+
+
+def _base_of(raw: RawServer, place: str, version: str) -> _Base:
+    imported = imported_server(raw, name=None, place=place)
+    profile = with_secrets(imported, raw.argv, raw.environment or {})
+    return _Base(raw=raw, profile=profile, plan=_plan(profile), version=version)
+
+
+def _complete(profile: Profile) -> bool:
+    """Whether it says a server by itself, and is not a part to be laid over one."""
+    return bool(profile.server.model or profile.server.command)
+
+
+_S = TypeVar("_S", Change, Finding)
+
+
+def _safe(items: Sequence[_S]) -> tuple[_S, ...]:
+    """The same without a control character in any text."""
+    return tuple(
+        replace(
+            item,
+            **{
+                key: visible(value)
+                for key, value in msgspec.structs.asdict(item).items()
+                if isinstance(value, str)
+            },
+        )
+        for item in items
+    )
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text) if text else None
+    except ValueError:
+        return None
+
+
+def _is_free(held: dict[str, Any]) -> bool:
+    """Whether a lock's owner is gone, or this very process, which drives nothing any more."""
+    here = Owner.here("")
+    ours = held.get("host") == here.host and held.get("pid") == here.pid
+    return ours or owner_is_gone(held, here)
+
+
+def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:
+    busy = ""
+    launch = str(state.get("id", ""))
+    if held.get("launch") == launch and held.get("quiet", QUIET) < QUIET and not _is_free(held):
+        busy = visible(f"{held.get('user', '')}@{held.get('host', '')}")
+    return Unfinished(
+        launch=visible(launch),
+        name=visible(str(state.get("profile", ""))),
+        began=float(state.get("began", 0.0)),
+        standing=msgspec.convert(state.get("standing", {}), Standing),
+        busy=busy,
+    )

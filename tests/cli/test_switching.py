@@ -1,0 +1,191 @@
+"""The switcher over real processes of this machine: menu, preview, restart, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eagletui.cli.switching import HostSwitcher
+from eagletui.control.api import Limits, Running
+from eagletui.engine.flagwords import same_flag
+from eagletui.host.local import LocalHost
+from eagletui.model.switching import Change, Choice, Moment, SwitchRefused
+from eagletui.store.installations import InstallationMemory
+from eagletui.store.launches import LaunchMemory
+from eagletui.store.profiles.shelf import Profiles
+from tests.control.conftest import host, servers
+from tests.control.servers import Servers, alive, argv, environ
+
+__all__ = ["host", "servers"]
+QUICK = Limits(settle=0.3, orphans=0.5, gone=20.0, poll=0.1, lost=5.0, stall=5.0, kill=5.0)
+SECRET = "s3cret-of-the-server"
+FILES = {
+    "chain-3": "[speculative]\nnum-steps = 3\n",
+    "chain-5": "[speculative]\nnum-steps = 5\n",
+    "ring": '[environment]\nNCCL_ALGO = "Ring"\n',
+    "tagged": '[server.flags]\ntag = "new"\n[guard]\ndrain-seconds = 1\n',
+    "guarded": "[environment]\nNCCL_PROTO = 'LL'\n[guard]\nread-only = true\n",
+    "dies": "[environment]\nSGLANG_X = '1'\nFAKE_DIE = 'shards'\n[guard]\nroll-back = 'always'\n",
+    "broken": "[server\n",
+}
+
+
+@pytest.fixture
+def switcher(host: LocalHost, tmp_path: Path) -> HostSwitcher:
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / f"{name}.toml").write_text(text)
+    return HostSwitcher(
+        host,
+        profiles=Profiles([folder], same_flag),
+        installations=InstallationMemory(tmp_path / "installations"),
+        launches=LaunchMemory(tmp_path / "launches.json"),
+        limits=QUICK,
+    )
+
+
+def started(servers: Servers) -> Running:
+    return servers.start("--speculative-num-steps", "3", "--api-key", SECRET, NCCL_ALGO="Tree")
+
+
+async def driven(switcher: HostSwitcher, choice: Choice) -> list[Moment]:
+    return [moment async for moment in switcher.begin(choice)]
+
+
+async def test_the_menu_marks_what_runs_and_tells_what_is_broken(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    menu = await switcher.menu(old.pid)
+    assert [row.name for row in menu.servers] == ["", "tagged"]
+    assert [(row.name, row.runs) for row in menu.speculative] == [
+        ("", True),
+        ("chain-3", True),
+        ("chain-5", False),
+    ]
+    assert [row.name for row in menu.environments] == ["", "dies", "guarded", "ring"]
+    assert len(menu.problems) == 1
+    assert "broken.toml" in menu.problems[0]
+    assert menu.back == ""
+
+
+async def test_the_difference_is_exact_and_no_secret_leaves(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    choice = Choice(speculative="chain-5", environment="ring")
+    quick = await switcher.preview(choice, ask=False)
+    asked = await switcher.preview(choice, ask=True)
+    assert (quick.asked, asked.asked) == (False, True)
+    for preview in (quick, asked):
+        assert preview.changes == (
+            Change(where="flag", name="--speculative-num-steps", before="3", after="5"),
+            Change(where="environment", name="NCCL_ALGO", before="Tree", after="Ring"),
+        )
+        assert (preview.replaces, preview.port) == (old.pid, servers.port)
+        assert SECRET not in repr(preview)
+        assert "--api-key" in preview.command
+    assert SECRET not in repr(switcher.__dict__)
+    again = await switcher.preview(choice, ask=False)
+    assert again.asked, "what the host said once is not asked again"
+
+
+async def test_a_switch_keeps_the_secret_and_b_goes_back(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    choice = Choice(server="tagged", speculative="chain-5")
+    await switcher.preview(choice, ask=True)
+    moments = await driven(switcher, choice)
+    assert moments[-1].standing.state == "ready"
+    assert moments[-1].name.endswith("+tagged+chain-5")
+    [state] = servers.launches()
+    new = state["new"]["pid"]
+    words = argv(new)
+    assert words[words.index("--speculative-num-steps") + 1] == "5"
+    assert words[words.index("--api-key") + 1] == SECRET
+    assert words[words.index("--tag") + 1] == "new"
+    assert environ(new)["NCCL_ALGO"] == "Tree"
+    servers.reap()
+    assert not alive(old.pid)
+
+    menu = await switcher.menu(new)
+    assert menu.back != ""
+    back = Choice(back=True)
+    preview = await switcher.preview(back, ask=True)
+    assert [(change.name, change.before, change.after) for change in preview.changes] == [
+        ("--speculative-num-steps", "5", "3"),
+        ("--tag", "new", None),
+    ]
+    moments = await driven(switcher, back)
+    assert moments[-1].standing.state == "ready"
+    running = next(s["new"]["pid"] for s in servers.launches() if alive(s["new"]["pid"]))
+    assert argv(running) == list(old.argv)
+
+
+async def test_as_it_runs_now_is_a_plain_restart_with_the_whole_environment(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    assert (await switcher.preview(Choice(), ask=True)).changes == ()
+    moments = await driven(switcher, Choice())
+    assert moments[-1].standing.state == "ready"
+    [state] = servers.launches()
+    assert argv(state["new"]["pid"]) == list(old.argv)
+    assert environ(state["new"]["pid"])["WAS_HERE"] == "before"
+
+
+async def test_what_fails_gives_way_to_what_ran_before(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    choice = Choice(environment="dies")
+    await switcher.preview(choice, ask=True)
+    moments = await driven(switcher, choice)
+    assert moments[-1].standing.state == "rolled-back"
+    assert (await switcher.menu(None)).back == ""
+    [state] = servers.launches()
+    assert argv(state["back"]["pid"]) == list(old.argv)
+
+
+async def test_what_cannot_be_started_says_so(servers: Servers, switcher: HostSwitcher) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    preview = await switcher.preview(Choice(environment="guarded"), ask=True)
+    assert "read-only" in preview.problem
+    with pytest.raises(SwitchRefused):
+        await driven(switcher, Choice(environment="guarded"))
+    await switcher.menu(None)
+    preview = await switcher.preview(Choice(), ask=True)
+    assert preview.problem.startswith("No server runs here")
+    assert alive(old.pid)
+
+
+async def test_one_at_a_time_and_what_is_left_is_found_and_gone_on_with(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    choice = Choice(speculative="chain-5")
+    await switcher.preview(choice, ask=True)
+    stream = switcher.begin(choice)
+    async for moment in stream:
+        if moment.standing.state == "loading":
+            with pytest.raises(SwitchRefused) as refused:
+                await driven(switcher, choice)
+            assert "chain-5 is being started" in refused.value.what
+            break
+    await stream.aclose()
+    [left] = await switcher.unfinished()
+    assert left.standing.state in ("starting", "loading")
+    assert left.busy == ""
+    assert left.name.endswith("+chain-5")
+    moments = [moment async for moment in switcher.resume(left.launch)]
+    assert moments[-1].standing.state == "ready"
+    assert await switcher.unfinished() == ()

@@ -1,0 +1,267 @@
+"""The switcher and the restart's strip, driven by keys over a switcher without a host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from eagletui.model.errors import HostError
+from eagletui.model.profile import Guard
+from eagletui.model.restart import RULES, RestartState, Standing
+from eagletui.model.switching import Choice, Unfinished
+from eagletui.tui.app import EagleApp
+from eagletui.tui.config import HostSettings, Settings
+from eagletui.tui.screens import switcher as screen
+from eagletui.tui.screens.confirm import Confirm, PutBack
+from eagletui.tui.screens.main import MainScreen
+from eagletui.tui.screens.switcher import SwitcherScreen
+from tests.tui.driving import make_app, settle
+from tests.tui.scenes import SCENES
+from tests.tui.switcher import DIED, ERROR, WARNING, FakeSwitcher
+from tests.tui.text_snapshot import screen_text
+
+LEFT = Unfinished(
+    launch="20260119-010203-def456",
+    name="kimi-k2.5+chain-7",
+    began=0.0,
+    standing=Standing(state="loading", replaces=True),
+)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A choice need not stand still before the host is asked."""
+    monkeypatch.setattr(screen, "STILL", 0.0)
+
+
+@asynccontextmanager
+async def running(
+    switcher: FakeSwitcher,
+    settings: Settings | None = None,
+    *,
+    scene: str = "serving",
+    read_only: bool = False,
+    size: tuple[int, int] = (80, 24),
+) -> AsyncIterator[tuple[EagleApp, Pilot[None]]]:
+    app = make_app(SCENES[scene](), settings, switcher=switcher, read_only=read_only)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settle(pilot)
+        yield app, pilot
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await settle(pilot)
+
+
+async def started(pilot: Pilot[None], switcher: FakeSwitcher) -> None:
+    """From the main screen into a restart to chain-5."""
+    await press(pilot, "s", "down", "down", "enter", "right", "enter")
+    assert switcher.made("begin") == [Choice(speculative="chain-5")]
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+    for _ in range(20):
+        if holds():
+            return
+        await settle(pilot)
+    raise AssertionError("it never came to this")
+
+
+async def test_the_lists_the_running_rows_and_the_exact_difference() -> None:
+    switcher = FakeSwitcher(findings={"chain-5": (WARNING,)})
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "s")
+        assert isinstance(app.screen, SwitcherScreen)
+        assert switcher.made("menu") == [(4242, "0.5.16")]
+        text = screen_text(app)
+        assert "= the same command, environment and folder again" in text
+        assert "● chain-3" in text
+        await press(pilot, "down", "down")
+        text = screen_text(app)
+        assert "~ --speculative-num-steps  3 → 5" in text
+        assert "~ --speculative-num-draft-tokens  4 → 6" in text
+        assert "2 changes, 1 warning" in text
+        assert "▲ The server tells its accept length every 40 steps" in text
+        await press(pilot, "3", "down")
+        text = screen_text(app)
+        assert "+ NCCL_PROTO=LL" in text
+        assert "~ NCCL_ALGO  Tree → Ring" in text
+        assert "~ --speculative-num-steps  3 → 5" in text
+
+
+async def test_enter_asks_once_with_cancel_in_focus() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "s", "down", "down", "enter")
+        assert isinstance(app.screen, Confirm)
+        assert app.screen.focused is app.screen.query_one("#no")
+        assert "stops pid 4242 on :30000" in screen_text(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, SwitcherScreen)
+        assert switcher.made("begin") == []
+        await press(pilot, "enter", "right", "enter")
+        assert switcher.made("begin") == [Choice(speculative="chain-5")]
+        assert isinstance(app.screen, MainScreen)
+
+
+@pytest.mark.parametrize("by", ["profile", "config"])
+async def test_a_protected_host_wants_its_name(by: str) -> None:
+    switcher = FakeSwitcher(guard=Guard(protected=by == "profile"))
+    hosts = {"gpu1": HostSettings(protected=by == "config")}
+    async with running(switcher, Settings(hosts=hosts)) as (app, pilot):
+        await press(pilot, "s", "enter")
+        assert app.screen.query_one("#yes", Button).disabled
+        await press(pilot, "g", "p", "u", "enter")
+        assert isinstance(app.screen, Confirm)
+        assert switcher.made("begin") == []
+        await press(pilot, "1", "enter")
+        assert switcher.made("begin") == [Choice()]
+
+
+async def test_errors_need_a_second_word_that_says_what_will_fail() -> None:
+    switcher = FakeSwitcher(findings={"chain-5": (ERROR,)})
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "s", "down", "down", "enter", "right", "enter")
+        text = screen_text(app)
+        assert "this will fail" in text
+        assert "EAGLE3 needs a draft model" in text
+        await press(pilot, "enter")
+        assert switcher.made("begin") == []
+        await press(pilot, "enter", "right", "enter", "right", "enter")
+        assert switcher.made("begin") == [Choice(speculative="chain-5")]
+
+
+async def test_read_only_looks_and_starts_nothing() -> None:
+    switcher = FakeSwitcher(left=(LEFT,))
+    async with running(switcher, read_only=True) as (app, pilot):
+        await press(pilot, "U", "s", "enter")
+        assert isinstance(app.screen, SwitcherScreen)
+        assert switcher.made("begin") == switcher.made("resume") == []
+        assert any("Read-only" in note.message for note in app._notifications)
+
+
+async def test_b_asks_about_what_ran_before() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "b")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "kimi-k2.5+chain-2" in screen_text(app)
+        await press(pilot, "right", "enter")
+        assert switcher.made("begin") == [Choice(back=True)]
+
+
+async def test_a_second_restart_is_refused_by_name() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell("loading")
+        await settle(pilot)
+        await press(pilot, "s", "enter")
+        assert isinstance(app.screen, SwitcherScreen)
+        assert len(switcher.made("begin")) == 1
+        said = [note.message for note in app._notifications]
+        assert "kimi-k2.5+chain-5 is being started (loading): one at a time." in said
+
+
+@pytest.mark.parametrize("state", [s for s in RULES if RULES[s].cancel])
+async def test_the_strip_says_where_it_stands_and_what_a_cancel_would_do(
+    state: RestartState,
+) -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell(state, "3 in flight")
+        await settle(pilot)
+        text = screen_text(app)
+        assert f"kimi-k2.5+chain-5: {RULES[state].title}"[:60] in text
+        assert "0:42" in text
+        assert "3 in flight" in text
+        assert f"c cancels: {RULES[state].cancel}"[:70] in text
+        await press(pilot, "c")
+        assert app.screen.focused is app.screen.query_one("#no")
+        await press(pilot, "enter")
+        assert switcher.made("cancel") == []
+        await press(pilot, "c", "right", "enter")
+        assert switcher.made("cancel") == [None]
+
+
+@pytest.mark.parametrize(
+    ("keys", "answers"),
+    [(("enter",), []), (("escape",), []), (("right", "enter"), [False]),
+     (("right", "right", "enter"), [True])],
+)  # fmt: skip
+async def test_the_question_of_the_roll_back(keys: tuple[str, ...], answers: list[bool]) -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell("asking", problem=DIED, old_gone=True, started=True)
+        await settle(pilot)
+        text = screen_text(app)
+        assert "The GPU ran out of memory while loading." in text
+        assert "a whether what ran before is put back" in text
+        await press(pilot, "a")
+        assert isinstance(app.screen, PutBack)
+        await press(pilot, *keys)
+        assert switcher.made("answer") == answers
+
+
+async def test_how_it_ended_stays_until_it_is_closed() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell("rolled-back", problem=DIED, old_gone=True)
+        await until(pilot, lambda: "What ran before is back" in screen_text(app))
+        assert "c closes this" in screen_text(app)
+        await press(pilot, "c")
+        assert "c closes this" not in screen_text(app)
+
+
+async def test_leaving_during_a_restart_says_what_that_means() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell("loading", started=True)
+        await settle(pilot)
+        await press(pilot, "q")
+        text = screen_text(app)
+        assert "What was started goes on by itself on the host." in text
+        assert "--resume 20260120-025918-abc123" in text
+        await press(pilot, "enter")
+        assert app.is_running
+        await press(pilot, "q", "right", "enter")
+    assert ("left", "kimi-k2.5+chain-5") in switcher.wishes
+
+
+async def test_what_was_left_is_offered() -> None:
+    switcher = FakeSwitcher(left=(LEFT,))
+    async with running(switcher) as (app, pilot):
+        text = screen_text(app)
+        assert "launch kimi-k2.5+chain-7 was left at: loading" in text
+        await press(pilot, "U")
+        assert switcher.made("resume") == ["20260119-010203-def456"]
+
+
+async def test_what_somebody_else_is_at_is_only_told() -> None:
+    switcher = FakeSwitcher(left=(replace(LEFT, busy="bob@desk"),))
+    async with running(switcher) as (app, pilot):
+        text = screen_text(app)
+        assert "bob@desk is at it" in text
+        await press(pilot, "U")
+        assert switcher.made("resume") == []
+
+
+async def test_a_host_that_does_not_say_is_told_in_words() -> None:
+    switcher = FakeSwitcher(fails=HostError("gpu1 is not connected.", advice="Press r."))
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "s")
+        assert "✖ gpu1 is not connected." in screen_text(app)
+        assert "Press r." in screen_text(app)
+        await press(pilot, "enter")
+        assert switcher.made("begin") == []
