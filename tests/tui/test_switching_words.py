@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -33,7 +35,7 @@ PREVIEW = Preview(
 )
 
 
-def view(scene: str = "serving", **changes: object) -> View:
+def view(scene: str = "serving", **changes: Any) -> View:
     state = fold_all(State(), SCENES[scene]())
     made = View(
         state=state, history=History(), logs={}, now=NOW, settings=Settings(), target="gpu1"
