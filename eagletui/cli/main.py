@@ -10,6 +10,7 @@ import click
 from eagletui import __version__
 from eagletui.cli.errors import SpokenError
 from eagletui.cli.options import host_options, watch_options
+from eagletui.cli.quiet import quiet_libraries
 from eagletui.model.errors import EagletuiError
 
 # name → "module:attribute" of its click command and its one line of help; one row a command.
@@ -87,6 +88,7 @@ def main(
 
     With --host or --local the live screen opens; `eagletui demo` shows it on a simulated host.
     """
+    quiet_libraries()
     if ctx.invoked_subcommand is not None:
         return
     if not host and not local:

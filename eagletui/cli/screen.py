@@ -15,6 +15,7 @@ from eagletui.model.base import Data
 from eagletui.model.errors import UsageError
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import load_settings
+from eagletui.tui.leaving import forgiving_terminal
 
 if TYPE_CHECKING:
     from eagletui.model.switching import Switcher
@@ -63,7 +64,7 @@ def open_screen(
     Raises:
         ConfigError: `config.toml` can't be used.
         UsageError: an option can't be used.
-        SystemExit: the screen ended with a fault of ours; its code is not 0.
+        SystemExit: a fault of ours (1) or a signal (128 and its number) ended the screen.
     """
     settings = load_settings()
     # The screen is drawn on standard error, as Textual does.
@@ -105,6 +106,7 @@ def open_screen(
         target=name or target or "localhost",
         read_only=options.read_only,
     )
-    app.run()
+    with forgiving_terminal():
+        app.run()
     if app.return_code:
         raise SystemExit(app.return_code)

@@ -13,6 +13,7 @@ from rich.text import Text
 from textual import on
 from textual.app import App
 from textual.color import Color, ColorParseError
+from textual.theme import ThemeProvider
 from textual.timer import Timer
 
 from eagletui.model.ask import Asker
@@ -27,13 +28,14 @@ from eagletui.tui.ask import ScreenAsker
 from eagletui.tui.collecting import collect_quietly
 from eagletui.tui.config import INTERVALS, Settings
 from eagletui.tui.crash import safe_traceback
+from eagletui.tui.leaving import leave_on_signals
 from eagletui.tui.messages import (
     EventsArrived,
     RestartMoved,
     RestartRefused,
     UnfinishedFound,
 )
-from eagletui.tui.palette import ActionCommands
+from eagletui.tui.palette import ActionCommands, Palette
 from eagletui.tui.restarting import Restarts
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.confirm import Confirm, PutBack
@@ -119,6 +121,8 @@ class EagleApp(App[None]):
 
     def on_mount(self) -> None:
         """Themes, then the feed as soon as something is on the screen."""
+        if not self.is_headless:
+            leave_on_signals(lambda status: self.exit(return_code=status))
         self._use_themes()
         self.push_screen(ConnectingScreen())
         self.set_interval(TICK, self._tick)
@@ -427,6 +431,15 @@ class EagleApp(App[None]):
             from eagletui.tui.screens.pages import HelpScreen
 
             self.push_screen(HelpScreen(screen.KIND, screen.facts))
+
+    def action_command_palette(self) -> None:
+        """Find an action by its name."""
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
+    def search_themes(self) -> None:
+        """Choose a theme by its name."""
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def action_legend(self) -> None:
         """What the numbers mean."""

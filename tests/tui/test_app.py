@@ -299,7 +299,7 @@ async def test_details_are_searchable() -> None:
 
 
 async def test_the_palette_offers_only_what_is_possible() -> None:
-    from eagletui.tui.palette import ActionCommands
+    from eagletui.tui.palette import ActionCommands, Palette
 
     app = make_app(SCENES["loading"]())
     async with app.run_test(size=WIDE) as pilot:
@@ -312,7 +312,7 @@ async def test_the_palette_offers_only_what_is_possible() -> None:
         assert {"time.pause", "view.startup"} <= names
         await pilot.press("colon")
         await settle(pilot)
-        assert type(app.screen).__name__ == "CommandPalette"
+        assert isinstance(app.screen, Palette)
 
 
 async def test_interrupt_says_how_to_leave_and_leaves_on_the_second() -> None:

@@ -435,3 +435,15 @@ async def test_a_picture_that_stays_the_same_is_not_made_again(
         # The number above the picture is written each time.
         assert painted.count(0) >= 30
         assert painted.count(7) <= 12
+
+
+async def test_the_first_frame_has_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line may be asked for before the chart hears of its size."""
+    monkeypatch.setattr(Chart, "on_resize", lambda chart: None)
+    chart = Chart("¹ accept length", "tokens/step")
+    chart.show(accept_lines(), begin=END - 300, end=END, now=END)
+    app = ChartApp(chart)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await pilot.pause()
+        assert "2.62 tokens/step" in screen_text(app)
+        assert chart.builds == 1

@@ -17,6 +17,7 @@ from eagletui.model.logstore import LogStore
 from eagletui.model.text import visible_bytes
 from eagletui.tui.draw import fit, line
 from eagletui.tui.landmarks import Landmarks
+from eagletui.tui.widgets.options import Options
 
 CHUNK = 5_000
 MOST = 500
@@ -61,7 +62,7 @@ class PhaseList(ModalScreen[int | None]):
             if not self._found:
                 yield Static("No phase was seen in the part of the log that is kept.")
                 return
-            yield OptionList(
+            yield Options(
                 *(
                     Option(
                         line(

@@ -19,6 +19,7 @@ from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
 from eagletui.tui.widgets.cards import card
+from eagletui.tui.widgets.options import Options
 from eagletui.tui.widgets.panel import Panel
 
 
@@ -58,7 +59,7 @@ class ServersScreen(EagleScreen):
     BINDINGS = bindings_for("servers")
 
     def body(self) -> Iterator[Widget]:
-        yield OptionList(id="cards")
+        yield Options(id="cards")
         yield Nothing("no server found", id="nothing")
 
     @property

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -157,6 +157,7 @@ class Chart(Widget, can_focus=True):
         """Pictures made so far."""
         self._shown: _Shown | None = None
         self._gathered: list[Gathered] = []
+        self._built_for = Size(0, 0)
         self._gutter = 5
         self._below = ""
         self._picture: _Picture | None = None
@@ -209,6 +210,7 @@ class Chart(Widget, can_focus=True):
     # --- building --------------------------------------------------------------------------------
 
     def _build(self) -> None:
+        self._built_for = self.content_size
         shown, (width, height) = self._shown, self.content_size
         if shown is None or width <= 0 or height <= 0:
             self._put([])
@@ -414,6 +416,9 @@ class Chart(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One row in the styles of the present theme."""
+        if self._built_for != self.content_size:
+            # The first frame after a layout comes before the word of the new size.
+            self._build()
         width, base = self.content_size.width, self.rich_style
         if self._strips_for != (width, base):
             self._strips.clear()
