@@ -22,6 +22,9 @@ _IDENTITIES = ("id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk
 # `no` and `off` would trust anybody: a person who is there is asked instead.
 _STRICT: dict[str, Strictness] = {"yes": "yes", "true": "yes", "accept-new": "accept-new"}
 
+# As OpenSSH's client allows.
+_MOST_INCLUDES = 16
+
 # asyncssh 2.24 splits even a quoted word at its `=`, and then looks for a condition in the rest.
 _EQUALS = (
     "Match lines cannot have a `=` in a quoted command here, as OpenSSH's may: "
@@ -68,10 +71,22 @@ class HostConfig(Data, frozen=True):
 
 
 class _Config(SSHClientConfig):
-    """asyncssh's own reader, with three options it would skip."""
+    """asyncssh's own reader, with options it would skip, and an end to files in files."""
+
+    _depth = 0
+
+    def _include(self, option: str, args: list[str]) -> None:
+        if self._depth == _MOST_INCLUDES:
+            self._error(
+                f"Include leads more than {_MOST_INCLUDES} files deep: does a file include itself?"
+            )
+        self._depth += 1
+        super()._include(option, args)
+        self._depth -= 1
 
     _handlers = {
         **SSHClientConfig._handlers,
+        "include": ("Include", _include),
         "stricthostkeychecking": ("StrictHostKeyChecking", SSHConfig._set_string),
         "hashknownhosts": ("HashKnownHosts", SSHConfig._set_bool),
     }
