@@ -87,6 +87,12 @@ def fetch(url: str, api_key_env: str | None) -> bytes:
     """
     headers = {}
     if api_key_env is not None:
+        if _names_user(url):
+            raise UsageError(
+                f"{mask(visible(url))} has a user or password in it, and --api-key-env was given.",
+                meaning="Both are sent in the same header: only one of them can be.",
+                advice="Leave out the one that the server does not want.",
+            )
         headers["Authorization"] = f"Bearer {api_key_from(api_key_env)}"
     return asyncio.run(_get(_address(url), headers))
 
@@ -95,6 +101,10 @@ def _address(url: str) -> str:
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host}/{path}" if slash and path else f"{scheme}://{host}/metrics"
+
+
+def _names_user(url: str) -> bool:
+    return "@" in url.partition("://")[2].partition("/")[0]
 
 
 async def _get(url: str, headers: dict[str, str]) -> bytes:
@@ -117,7 +127,12 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
         problem = classify_exception(error)
         advice = problem.advice
         raise HostError(f"{mask(visible(url))}: {problem.detail}", advice=advice) from None
-    said = classify_reply(response.status, bytes(body[:512]), path=response.url.path)
+    said = classify_reply(
+        response.status,
+        bytes(body[:512]),
+        path=response.url.path,
+        key_sent="Authorization" in headers,
+    )
     if said is not None:
         raise EagletuiError(said.detail, advice=said.advice)
     return bytes(body)

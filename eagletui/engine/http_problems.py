@@ -58,6 +58,11 @@ _SAID: dict[str, tuple[str, str]] = {
         "If that stays so, see the end of the log.",
     ),
 }
+_KEY_WANTED = "The server has an API key: name the variable that holds it (--api-key-env)."
+_KEY_REFUSED = (
+    "The API key that was sent was not accepted: compare it with the server's --api-key or"
+    " --admin-api-key."
+)
 _METRICS_OFF = (
     "Start the server with --enable-metrics. If it has that flag, this is the port of a node with"
     " --node-rank above 0 or of a router: ask node 0 on SGLang's own --port."
@@ -115,13 +120,19 @@ def _words(error: BaseException) -> str:
 
 
 def classify_reply(
-    status: int, body: bytes = b"", *, whole: bool = True, path: str = "/metrics"
+    status: int,
+    body: bytes = b"",
+    *,
+    whole: bool = True,
+    path: str = "/metrics",
+    key_sent: bool = False,
 ) -> Problem | None:
     """A reply that is of no use; None where it is fine.
 
     Args:
         body: its beginning is enough.
         whole: False where reading stopped at the limit.
+        key_sent: whether an API key went with the request.
     """
     if 200 <= status < 300:
         return None if whole else Problem("too large", *_SAID["too large"])
@@ -131,7 +142,7 @@ def classify_reply(
         return Problem(
             "unauthorised",
             said,
-            "The server has an API key: name the variable that holds it (--api-key-env).",
+            _KEY_REFUSED if key_sent else _KEY_WANTED,
         )
     if status == 404:
         advice = (

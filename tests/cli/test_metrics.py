@@ -240,6 +240,14 @@ def test_an_address_is_shown_without_its_password() -> None:
         assert "sesame" not in result.stderr
 
 
+def test_a_password_in_the_address_and_a_key_do_not_go_together() -> None:
+    url = "http://user:sesame@127.0.0.1:9/metrics"
+    result = run(url, "--api-key-env", "K", env={"K": "key"})
+    assert result.exit_code == 2
+    assert "has a user or password in it, and --api-key-env was given" in result.stderr
+    assert "sesame" not in result.stderr
+
+
 def test_an_unknown_name_is_not_called_loading() -> None:
     result = run("http://no-such-name.invalid:1/metrics")
     assert result.exit_code == 3

@@ -197,6 +197,16 @@ def test_replies(status: int, body: bytes, problem: str, word: str) -> None:
     assert found.loading == (status == 503)
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_was_sent_is_not_asked_for_again(status: int) -> None:
+    sent, unsent = classify_reply(status, key_sent=True), classify_reply(status)
+    assert sent is not None
+    assert unsent is not None
+    assert "was not accepted" in sent.advice
+    assert "--api-key-env" not in sent.advice
+    assert "--api-key-env" in unsent.advice
+
+
 def test_a_good_reply_is_no_problem() -> None:
     assert classify_reply(200) is None
     cut = classify_reply(200, whole=False)
