@@ -110,13 +110,15 @@ def _names_user(url: str) -> bool:
 async def _get(url: str, headers: dict[str, str]) -> bytes:
     import aiohttp
 
+    body = bytearray()
+    begun = False
     limit = aiohttp.ClientTimeout(total=FETCH_SECONDS)
     try:
         async with (
             aiohttp.ClientSession(timeout=limit, headers=headers) as session,
             session.get(url) as response,
         ):
-            body = bytearray()
+            begun = True
             async for block in response.content.iter_chunked(1 << 16):
                 body += block
                 if len(body) > MAX_BODY:
@@ -124,6 +126,12 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
         if isinstance(error, (aiohttp.InvalidURL, ValueError)):
             raise UsageError(f"{mask(visible(url))} is no address that can be asked.") from None
+        if begun and isinstance(error, asyncio.TimeoutError):
+            raise HostError(
+                f"{mask(visible(url))}: The reply began, but was not over within "
+                f"{FETCH_SECONDS:g} s ({len(body):,} bytes came, unpacked).",
+                advice="The way is slow, or this is no page of metrics: check the address.",
+            ) from None
         problem = classify_exception(error)
         advice = problem.advice
         raise HostError(f"{mask(visible(url))}: {problem.detail}", advice=advice) from None

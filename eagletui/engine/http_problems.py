@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import NamedTuple
 
 from eagletui.model.events import ScrapeProblem
@@ -58,6 +59,7 @@ _SAID: dict[str, tuple[str, str]] = {
         "If that stays so, see the end of the log.",
     ),
 }
+_STATUS_LINE = re.compile(r"\A\d+, message:\s*")
 _KEY_WANTED = "The server has an API key: name the variable that holds it (--api-key-env)."
 _KEY_REFUSED = (
     "The API key that was sent was not accepted: compare it with the server's --api-key or"
@@ -91,6 +93,12 @@ def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
             "The port is closed: the server was ready and listens no more.",
             "See the end of the log; look for other processes on that port.",
         )
+    if "content-encoding" in words.lower():
+        return Problem(
+            "not metrics",
+            "The reply is said to be packed, but cannot be unpacked.",
+            f"Check the address and any proxy before it: {words}",
+        )
     what, advice = _SAID[problem]
     return Problem(
         problem, what if problem == "not metrics" or not words else f"{what} ({words})", advice
@@ -115,7 +123,9 @@ def _of_class(error: BaseException) -> ScrapeProblem | None:
 def _words(error: BaseException) -> str:
     """The first line of what the library says, without its wrappings."""
     cause = getattr(error, "os_error", None)
-    text = str(cause if isinstance(cause, OSError) else error).split(chr(10), 1)[0]
+    # aiohttp writes `400, message:` in a line of its own.
+    text = _STATUS_LINE.sub("", str(cause if isinstance(cause, OSError) else error))
+    text = text.strip().split(chr(10), 1)[0]
     return mask(visible(text))[:300]
 
 

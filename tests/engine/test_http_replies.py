@@ -4,6 +4,7 @@ import json
 import socket
 import ssl
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -205,6 +206,15 @@ def test_a_key_that_was_sent_is_not_asked_for_again(status: int) -> None:
     assert "was not accepted" in sent.advice
     assert "--api-key-env" not in sent.advice
     assert "--api-key-env" in unsent.advice
+
+
+def test_a_reply_that_cannot_be_unpacked_is_called_so() -> None:
+    error = aiohttp.ClientPayloadError("400, message:\n  Can not decode content-encoding: gzip")
+    found = classify_exception(error)
+    assert found.problem == "not metrics"
+    assert "cannot be unpacked" in found.detail
+    assert "Can not decode content-encoding: gzip" in found.advice
+    assert "400, message:" not in found.detail + found.advice
 
 
 def test_a_good_reply_is_no_problem() -> None:
