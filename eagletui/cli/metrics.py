@@ -16,7 +16,7 @@ from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics, too_large
 from eagletui.engine.quantiles import milliseconds
 from eagletui.engine.rates import busy_span, last_launch, over
-from eagletui.engine.scrapes import split_scrapes
+from eagletui.engine.scrapes import doubts, split_scrapes
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.readings import Quantiles, Rates, Reading
 from eagletui.model.secrets import mask
@@ -67,6 +67,8 @@ def metrics(source: str, api_key_env: str | None, as_json: bool) -> None:
     else:
         data = _read(source)
     summary = summarise(data, now=time.time())
+    for doubt in doubts(data, split_scrapes(data)):
+        click.echo(f"eagletui: {doubt}", err=True)
     if as_json:
         echo_json(document(summary))
     else:

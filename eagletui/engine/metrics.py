@@ -130,8 +130,7 @@ class MetricsReader:
 def too_large(size: int) -> TooLarge:
     """The error for a page of this many bytes."""
     return TooLarge(
-        f"The metrics page has more than {MAX_BODY >> 20} MiB, the most that is read here"
-        f" ({size:,} bytes came).",
+        f"The metrics page has at least {size:,} bytes, more than the {MAX_BODY:,} read here.",
         meaning="A server's page has below 2 MB; this is something else, or labels ran wild.",
         advice="Check the address, and `--tokenizer-metrics-allowed-custom-labels`.",
     )
