@@ -37,6 +37,7 @@ class HostConfig(Data, frozen=True):
 
     Attributes:
         alias: the name that was looked up.
+        named_files: those of the identity files that the configuration names itself.
         jump: the machines to go through, as written after ProxyJump.
         keepalive: seconds between signs of life, and how many may stay unanswered.
     """
@@ -48,6 +49,7 @@ class HostConfig(Data, frozen=True):
     jump: str = ""
     proxy_command: str = ""
     identity_files: tuple[str, ...] = ()
+    named_files: tuple[str, ...] = ()
     certificate_files: tuple[str, ...] = ()
     identities_only: bool = False
     agent: str = ""
@@ -147,6 +149,7 @@ def _host_config(target: Target, config: SSHConfig) -> HostConfig:
         jump=text("ProxyJump"),
         proxy_command=text("ProxyCommand"),
         identity_files=paths("IdentityFile", identities),
+        named_files=paths("IdentityFile", ()),
         certificate_files=paths("CertificateFile", ()),
         identities_only=bool(config.get("IdentitiesOnly")),
         agent=_agent_path(agent if isinstance(agent, str) else ""),
