@@ -10,14 +10,10 @@ import click
 from eagletui.cli.options import json_option
 from eagletui.cli.output import echo_json
 from eagletui.cli.packed import saved
+from eagletui.engine import nolog
 from eagletui.engine.summary import Column, LogSummary, summarise
-from eagletui.model.errors import EagletuiError
 from eagletui.model.phases import Rung
 from eagletui.model.text import visible
-
-# Control characters that no log is full of: not tab, line ends, bell, backspace or escape.
-_CONTROLS = bytes(c for c in range(32) if c not in b"\a\b\t\n\f\r\x1b")
-_BINARY = 0.02
 
 
 @click.command()
@@ -64,24 +60,13 @@ def _checked(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
             break
         holes = True
     if not first and not holes:
-        raise EagletuiError(
-            f"{name} is empty.",
-            meaning="Nothing was logged: SGLang writes to standard error, which goes elsewhere "
-            "when only standard output is redirected.",
-            advice="Start the server with `> FILE 2>&1`, in this order.",
-        )
-    if not first or _binary(first):
-        raise EagletuiError(
-            f"{name} is a binary file, no log.",
-            advice="Give the file that the server's output goes to; gz, xz and bz2 are unpacked.",
+        raise nolog.empty(name)
+    if not first or nolog.looks_binary(first):
+        raise nolog.binary(
+            name, "Give the file that the server's output goes to; gz, xz and bz2 are unpacked."
         )
     yield first
     yield from blocks
-
-
-def _binary(data: bytes) -> bool:
-    """Whether this has more control characters than any log, in whatever language, has."""
-    return len(data) - len(data.translate(None, _CONTROLS)) > _BINARY * len(data)
 
 
 # --- for a person --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics, too_large
 from eagletui.engine.quantiles import milliseconds
 from eagletui.engine.rates import busy_span, last_launch, over
-from eagletui.engine.scrapes import split_scrapes
+from eagletui.engine.scrapes import doubts, split_scrapes
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.readings import Quantiles, Rates, Reading
 from eagletui.model.secrets import mask
@@ -67,6 +67,8 @@ def metrics(source: str, api_key_env: str | None, as_json: bool) -> None:
     else:
         data = _read(source)
     summary = summarise(data, now=time.time())
+    for doubt in doubts(data, split_scrapes(data)):
+        click.echo(f"eagletui: {doubt}", err=True)
     if as_json:
         echo_json(document(summary))
     else:
@@ -87,6 +89,12 @@ def fetch(url: str, api_key_env: str | None) -> bytes:
     """
     headers = {}
     if api_key_env is not None:
+        if _names_user(url):
+            raise UsageError(
+                f"{mask(visible(url))} has a user or password in it, and --api-key-env was given.",
+                meaning="Both are sent in the same header: only one of them can be.",
+                advice="Leave out the one that the server does not want.",
+            )
         headers["Authorization"] = f"Bearer {api_key_from(api_key_env)}"
     return asyncio.run(_get(_address(url), headers))
 
@@ -97,16 +105,22 @@ def _address(url: str) -> str:
     return f"{scheme}://{host}/{path}" if slash and path else f"{scheme}://{host}/metrics"
 
 
+def _names_user(url: str) -> bool:
+    return "@" in url.partition("://")[2].partition("/")[0]
+
+
 async def _get(url: str, headers: dict[str, str]) -> bytes:
     import aiohttp
 
+    body = bytearray()
+    begun = False
     limit = aiohttp.ClientTimeout(total=FETCH_SECONDS)
     try:
         async with (
             aiohttp.ClientSession(timeout=limit, headers=headers) as session,
             session.get(url) as response,
         ):
-            body = bytearray()
+            begun = True
             async for block in response.content.iter_chunked(1 << 16):
                 body += block
                 if len(body) > MAX_BODY:
@@ -114,10 +128,21 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
         if isinstance(error, (aiohttp.InvalidURL, ValueError)):
             raise UsageError(f"{mask(visible(url))} is no address that can be asked.") from None
+        if begun and isinstance(error, asyncio.TimeoutError):
+            raise HostError(
+                f"{mask(visible(url))}: The reply began, but was not over within "
+                f"{FETCH_SECONDS:g} s ({len(body):,} bytes came, unpacked).",
+                advice="The way is slow, or this is no page of metrics: check the address.",
+            ) from None
         problem = classify_exception(error)
         advice = problem.advice
         raise HostError(f"{mask(visible(url))}: {problem.detail}", advice=advice) from None
-    said = classify_reply(response.status, bytes(body[:512]), path=response.url.path)
+    said = classify_reply(
+        response.status,
+        bytes(body[:512]),
+        path=response.url.path,
+        key_sent="Authorization" in headers,
+    )
     if said is not None:
         raise EagletuiError(said.detail, advice=said.advice)
     return bytes(body)

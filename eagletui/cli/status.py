@@ -204,6 +204,11 @@ def status_lines(state: State, *, name: str, now: float) -> list[str]:
         elif phase is not None:
             lines.append(f"    {_progress(phase, eta(server, now))}")
         lines.append(f"    log: {process.log.kind} {process.log.target or process.log.detail}")
+        for problem, advice in ((server.log.detail, server.log.advice), (process.hidden, "")):
+            if problem:
+                lines.append(f"    warning: {problem}")
+            if advice:
+                lines.append(f"      {advice}")
         if live["tok_s"] is not None:
             lines.append("    " + _live_line(live))
         for verdict in server.verdicts:

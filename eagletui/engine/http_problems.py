@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import NamedTuple
 
 from eagletui.model.events import ScrapeProblem
@@ -58,6 +59,12 @@ _SAID: dict[str, tuple[str, str]] = {
         "If that stays so, see the end of the log.",
     ),
 }
+_STATUS_LINE = re.compile(r"\A\d+, message:\s*")
+_KEY_WANTED = "The server has an API key: name the variable that holds it (--api-key-env)."
+_KEY_REFUSED = (
+    "The API key that was sent was not accepted: compare it with the server's --api-key or"
+    " --admin-api-key."
+)
 _METRICS_OFF = (
     "Start the server with --enable-metrics. If it has that flag, this is the port of a node with"
     " --node-rank above 0 or of a router: ask node 0 on SGLang's own --port."
@@ -86,6 +93,12 @@ def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
             "The port is closed: the server was ready and listens no more.",
             "See the end of the log; look for other processes on that port.",
         )
+    if "content-encoding" in words.lower():
+        return Problem(
+            "not metrics",
+            "The reply is said to be packed, but cannot be unpacked.",
+            f"Check the address and any proxy before it: {words}",
+        )
     what, advice = _SAID[problem]
     return Problem(
         problem, what if problem == "not metrics" or not words else f"{what} ({words})", advice
@@ -110,18 +123,26 @@ def _of_class(error: BaseException) -> ScrapeProblem | None:
 def _words(error: BaseException) -> str:
     """The first line of what the library says, without its wrappings."""
     cause = getattr(error, "os_error", None)
-    text = str(cause if isinstance(cause, OSError) else error).split(chr(10), 1)[0]
+    # aiohttp writes `400, message:` in a line of its own.
+    text = _STATUS_LINE.sub("", str(cause if isinstance(cause, OSError) else error))
+    text = text.strip().split(chr(10), 1)[0]
     return mask(visible(text))[:300]
 
 
 def classify_reply(
-    status: int, body: bytes = b"", *, whole: bool = True, path: str = "/metrics"
+    status: int,
+    body: bytes = b"",
+    *,
+    whole: bool = True,
+    path: str = "/metrics",
+    key_sent: bool = False,
 ) -> Problem | None:
     """A reply that is of no use; None where it is fine.
 
     Args:
         body: its beginning is enough.
         whole: False where reading stopped at the limit.
+        key_sent: whether an API key went with the request.
     """
     if 200 <= status < 300:
         return None if whole else Problem("too large", *_SAID["too large"])
@@ -131,7 +152,7 @@ def classify_reply(
         return Problem(
             "unauthorised",
             said,
-            "The server has an API key: name the variable that holds it (--api-key-env).",
+            _KEY_REFUSED if key_sent else _KEY_WANTED,
         )
     if status == 404:
         advice = (

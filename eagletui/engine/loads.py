@@ -66,7 +66,8 @@ def _number(load: Mapping[str, Any], name: str) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    # Counts, shares and times: none can be below zero.
+    return number if math.isfinite(number) and number >= 0.0 else None
 
 
 def _numbers(ranks: list[dict[str, Any]], name: str) -> list[float]:

@@ -130,7 +130,7 @@ class MetricsReader:
 def too_large(size: int) -> TooLarge:
     """The error for a page of this many bytes."""
     return TooLarge(
-        f"The metrics page has {size / 1e6:.0f} MB, more than the {MAX_BODY >> 20} MiB read here.",
+        f"The metrics page has at least {size:,} bytes, more than the {MAX_BODY:,} read here.",
         meaning="A server's page has below 2 MB; this is something else, or labels ran wild.",
         advice="Check the address, and `--tokenizer-metrics-allowed-custom-labels`.",
     )
@@ -338,4 +338,5 @@ def _histogram(buckets: _Buckets, values: Sequence[float]) -> Histogram | None:
 
 
 def _finite(value: float) -> float | None:
-    return value if abs(value) < _UNREAL else None
+    """A measurement, or None: nothing that is read here can be below zero."""
+    return value if 0.0 <= value < _UNREAL else None

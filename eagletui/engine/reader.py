@@ -114,6 +114,11 @@ class LogReader:
         return self._launch.releases.narrowed(self._seen)
 
     @property
+    def unended(self) -> bool:
+        """Whether a last line without its end is held back."""
+        return not self._splitter.at_start
+
+    @property
     def line_number(self) -> int:
         """The number of the line being read, 1-based."""
         return self._splitter.number

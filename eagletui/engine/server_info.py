@@ -12,6 +12,10 @@ from eagletui.model.secrets import mask_value
 from eagletui.model.speculative import Speculative
 from eagletui.model.text import visible_value
 
+_UNSAID = object()
+# How releases and wrappers write that nothing is drafted.
+_OFF = ("", "NONE", "NULL")
+
 # Newest first; the old address still answers, with a warning in the log for every call.
 PATHS = ("/server_info", "/get_server_info")
 
@@ -21,6 +25,7 @@ class ServerInfo(Data, frozen=True):
 
     Attributes:
         args: the flat server arguments, as resolved at start-up.
+        speculative: None where the reply does not say; speculation that is off is said with a null.
         throughput: tok/s of the last decode interval; kept when the server idles.
         average_accept_length: since the start or the last flush, DP rank 0.
     """
@@ -28,7 +33,7 @@ class ServerInfo(Data, frozen=True):
     version: str = ""
     model: str = ""
     args: dict[str, Any] = {}
-    speculative: Speculative = Speculative()
+    speculative: Speculative | None = None
     tp_size: int = 1
     dp_size: int = 1
     metrics_enabled: bool | None = None
@@ -65,11 +70,16 @@ def read_server_info(body: bytes) -> ServerInfo | None:
     )
 
 
-def speculative(args: Mapping[str, Any]) -> Speculative:
-    """Speculation of a server from its arguments by name (`speculative_num_steps`, …)."""
-    algorithm = _text(args, "speculative_algorithm")
-    if algorithm is None or algorithm.upper() == "NONE":
+def speculative(args: Mapping[str, Any]) -> Speculative | None:
+    """Speculation of a server from its arguments by name (`speculative_num_steps`, …).
+
+    None where they do not tell: a missing algorithm is not "off", only a null (`None`) is.
+    """
+    algorithm = args.get("speculative_algorithm", _UNSAID)
+    if algorithm is None or (isinstance(algorithm, str) and algorithm.upper() in _OFF):
         return Speculative()
+    if not isinstance(algorithm, str):
+        return None
     return Speculative(
         algorithm=algorithm.upper(),
         num_steps=_whole(args, "speculative_num_steps"),

@@ -253,13 +253,12 @@ class Summariser:
     def finish(self) -> LogSummary:
         """The summary of everything that was fed."""
         self._read(self._tail)
+        lines = self._reader.line_number - 1 + self._reader.unended
         self._take(self._reader.finish(0.0))
         server = self._state.servers.get(_KEY)
         text = self._reader.releases.text
         if server is None:
-            return LogSummary(
-                version=text or None, decode=self._decode(), lines=self._reader.line_number - 1
-            )
+            return LogSummary(version=text or None, decode=self._decode(), lines=lines)
         phase = server.phase
         return LogSummary(
             version=text or None,
@@ -272,7 +271,7 @@ class Summariser:
             decode=self._decode(),
             diagnosis=_worst_first(server),
             launches=self._launches,
-            lines=self._reader.line_number - 1,
+            lines=lines,
         )
 
     def _decode(self) -> DecodeSummary:

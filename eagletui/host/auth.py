@@ -134,6 +134,9 @@ class Client(asyncssh.SSHClient):
     async def _all_keys(self) -> AsyncIterator[asyncssh.SSHKeyPair]:
         config = self._config
         files = _present(config.identity_files)
+        for file in config.named_files:
+            if file not in files:
+                self.tried.append(f"{_short(file)} (no: there is no such file)")
         for pair in await self._agent_keys(files):
             yield pair
         locked: list[str] = []
@@ -148,8 +151,14 @@ class Client(asyncssh.SSHClient):
             except asyncssh.KeyImportError as error:
                 if "assphrase" in str(error):
                     locked.append(file)
+                else:
+                    self.tried.append(f"{_short(file)} (no: it is no private key)")
                 continue
-            except (OSError, ValueError):
+            except OSError as error:
+                self.tried.append(f"{_short(file)} (no: {error.strerror or error})")
+                continue
+            except ValueError:
+                self.tried.append(f"{_short(file)} (no: it is no private key)")
                 continue
             for pair in pairs:
                 self.tried.append(file)

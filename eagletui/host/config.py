@@ -22,6 +22,9 @@ _IDENTITIES = ("id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk
 # `no` and `off` would trust anybody: a person who is there is asked instead.
 _STRICT: dict[str, Strictness] = {"yes": "yes", "true": "yes", "accept-new": "accept-new"}
 
+# As OpenSSH's client allows.
+_MOST_INCLUDES = 16
+
 # asyncssh 2.24 splits even a quoted word at its `=`, and then looks for a condition in the rest.
 _EQUALS = (
     "Match lines cannot have a `=` in a quoted command here, as OpenSSH's may: "
@@ -34,6 +37,7 @@ class HostConfig(Data, frozen=True):
 
     Attributes:
         alias: the name that was looked up.
+        named_files: those of the identity files that the configuration names itself.
         jump: the machines to go through, as written after ProxyJump.
         keepalive: seconds between signs of life, and how many may stay unanswered.
     """
@@ -45,6 +49,7 @@ class HostConfig(Data, frozen=True):
     jump: str = ""
     proxy_command: str = ""
     identity_files: tuple[str, ...] = ()
+    named_files: tuple[str, ...] = ()
     certificate_files: tuple[str, ...] = ()
     identities_only: bool = False
     agent: str = ""
@@ -68,10 +73,22 @@ class HostConfig(Data, frozen=True):
 
 
 class _Config(SSHClientConfig):
-    """asyncssh's own reader, with three options it would skip."""
+    """asyncssh's own reader, with options it would skip, and an end to files in files."""
+
+    _depth = 0
+
+    def _include(self, option: str, args: list[str]) -> None:
+        if self._depth == _MOST_INCLUDES:
+            self._error(
+                f"Include leads more than {_MOST_INCLUDES} files deep: does a file include itself?"
+            )
+        self._depth += 1
+        super()._include(option, args)
+        self._depth -= 1
 
     _handlers = {
         **SSHClientConfig._handlers,
+        "include": ("Include", _include),
         "stricthostkeychecking": ("StrictHostKeyChecking", SSHConfig._set_string),
         "hashknownhosts": ("HashKnownHosts", SSHConfig._set_bool),
     }
@@ -132,6 +149,7 @@ def _host_config(target: Target, config: SSHConfig) -> HostConfig:
         jump=text("ProxyJump"),
         proxy_command=text("ProxyCommand"),
         identity_files=paths("IdentityFile", identities),
+        named_files=paths("IdentityFile", ()),
         certificate_files=paths("CertificateFile", ()),
         identities_only=bool(config.get("IdentitiesOnly")),
         agent=_agent_path(agent if isinstance(agent, str) else ""),

@@ -261,11 +261,14 @@ class ScrapeFailed(_ServerEvent, frozen=True, kw_only=True, tag=True):
 
 
 class InfoRead(_ServerEvent, frozen=True, kw_only=True, tag=True):
-    """`/server_info`: resolved arguments (masked), version, speculation as it really runs."""
+    """`/server_info`: resolved arguments (masked), version, speculation as it really runs.
+
+    `speculative` is None where the reply says nothing about it.
+    """
 
     version: str = ""
     args: dict[str, Any] = {}
-    speculative: Speculative = Speculative()
+    speculative: Speculative | None = None
 
 
 class Alerted(_ServerEvent, frozen=True, kw_only=True, tag=True):

@@ -420,7 +420,7 @@ def _info(server: ServerState, event: ev.InfoRead) -> ServerState:
         server,
         version=event.version or server.version,
         args=event.args or server.args,
-        speculative=event.speculative,
+        speculative=server.speculative if event.speculative is None else event.speculative,
         ready=server.ready,
     )
 

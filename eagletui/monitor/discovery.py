@@ -192,6 +192,8 @@ class Discovery:
         ours = named or (targets if len(targets) == 1 else [])
         if not ours:
             given = given_server(self._log, self._metrics)
+            if self._wanted.pid is not None:
+                given = replace(given, hidden=f"No SGLang server has pid {self._wanted.pid}.")
             return [*targets, Target(process=given, url=url, api_key=self._wanted.api_key)]
         target = ours[0]
         log = LogPlace(kind="given", target=self._log, detail="given by hand")

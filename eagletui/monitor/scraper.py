@@ -143,7 +143,9 @@ class Scraper:
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
             problem = classify_exception(error, ready=self._answered)
             return None, self._failed(problem.problem, problem.detail, problem.advice)
-        problem_or_none = classify_reply(reply.status, reply.body[:4096], whole=reply.whole)
+        problem_or_none = classify_reply(
+            reply.status, reply.body[:4096], whole=reply.whole, key_sent=bool(self._headers)
+        )
         if problem_or_none is not None:
             p = problem_or_none
             return None, self._failed(p.problem, p.detail, p.advice, reply.status)

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from typing import cast
 
+from eagletui.engine import nolog
 from eagletui.engine.reader import LogReader
 from eagletui.host.base import FileChunk, FilePosition, Host
 from eagletui.host.logs import follow_log
-from eagletui.model.errors import ConnectionLost, HostError
+from eagletui.model.errors import ConnectionLost, EagletuiError, HostError
 from eagletui.model.events import Event, GapReason, LogGap, LogOpened, LogText, LogUnavailable
 from eagletui.model.server import LogPlace
 from eagletui.monitor.backoff import delay
@@ -18,6 +19,9 @@ from eagletui.monitor.hub import Hub
 
 QUIET = 0.5
 """Seconds without a byte after which the end of an old log is taken as reached."""
+JUDGED_BYTES = 512
+"""Bytes that must come at once to be judged: a stray control character makes no binary file."""
+_FILES = ("file", "tee", "given")
 EMPTY = 5.0
 """The same where no byte came at all: the follower may only be starting, or the log be empty."""
 
@@ -53,6 +57,8 @@ class Tail:
         self._position: FilePosition | None = None
         self._opened = False
         self._heard_at: float | None = None
+        self._received = False
+        self._text: bool | None = None
 
     @property
     def caught_up(self) -> bool:
@@ -75,7 +81,7 @@ class Tail:
         if not self._opened:
             self._opened = True
             self._say(hub, note, [self._opening()])
-        settling = asyncio.ensure_future(self._settle())
+        settling = asyncio.ensure_future(self._settle(hub, note))
         try:
             await self._follow(host, hub, note)
         except ConnectionLost:
@@ -113,6 +119,7 @@ class Tail:
         events: list[Event] = []
         if chunk.gap:
             self._reader.gap()
+            self._text = None
             events.append(
                 LogGap(
                     at=at,
@@ -132,12 +139,32 @@ class Tail:
                 )
             )
             events += self._reader.feed(chunk.data, at=at, live=chunk.live)
+            self._received = True
+            if self._is_binary(chunk.data):
+                advice = "Give the file that the server's output goes to, unpacked, with --log."
+                events.append(self._unavailable(nolog.binary(self.place.target, advice)))
         self._position = chunk.position
         self._say(hub, note, events)
         if chunk.live:
             self.whole.set()
 
-    async def _settle(self) -> None:
+    def _is_binary(self, data: bytes) -> bool:
+        """Whether what began here is no text; a hole at the beginning of a log tells nothing."""
+        begun = data.lstrip(b"\0")
+        if self.place.kind not in _FILES:
+            return False
+        if self._text is None and len(begun) >= JUDGED_BYTES:
+            self._text = not nolog.looks_binary(begun)
+        return self._text is False
+
+    def _nothing(self) -> EagletuiError:
+        """No byte came, although the file is there."""
+        error = nolog.empty(self.place.target)
+        if self._heard_at is None:
+            error.what = f"{self.place.target} is empty: nothing came of it within {EMPTY:g} s."
+        return error
+
+    async def _settle(self, hub: Hub, note: Callable[[Event], None]) -> None:
         """An old log's last bytes may be the last for hours: silence says that it was read."""
         began = time.monotonic()
         while not self.whole.is_set():
@@ -148,6 +175,8 @@ class Tail:
             else:
                 quiet = now - self._heard_at >= QUIET
             if quiet:
+                if not self._received and self.place.kind in _FILES:
+                    self._say(hub, note, [self._unavailable(self._nothing())])
                 self.whole.set()
 
     def _say(self, hub: Hub, note: Callable[[Event], None], events: list[Event]) -> None:
@@ -155,7 +184,7 @@ class Tail:
             note(event)
         hub.put(*events)
 
-    def _unavailable(self, problem: HostError) -> LogUnavailable:
+    def _unavailable(self, problem: EagletuiError) -> LogUnavailable:
         return LogUnavailable(
             at=self._wall(), server=self._server, detail=problem.what, advice=problem.advice
         )

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from eagletui import __version__
 from eagletui.cli.main import COMMANDS, main
 from eagletui.cli.options import api_key_from, chosen_target
+from eagletui.host.config import load_config
+from eagletui.host.target import Target
 from eagletui.model.errors import UsageError
 
 
@@ -116,6 +118,25 @@ def test_an_ssh_configuration_that_is_wrong_is_wrong_usage(tmp_path: Path, line:
     result = CliRunner().invoke(main, ["doctor", "--host", "h", "--ssh-config", str(config)])
     assert result.exit_code == 1
     assert "connection" in result.stdout
+
+
+@pytest.mark.parametrize("pattern", ["config", "con*", "chain0"])
+def test_includes_without_end_are_wrong_usage(tmp_path: Path, pattern: str) -> None:
+    config = tmp_path / "config"
+    config.write_text(f"Include {tmp_path}/{pattern}\nHost box\n  HostName 127.0.0.1\n")
+    for index in range(20):
+        (tmp_path / f"chain{index}").write_text(f"Include {tmp_path}/chain{index + 1}\n")
+    result = CliRunner().invoke(main, ["status", "--host", "box", "--ssh-config", str(config)])
+    assert result.exit_code == 2, result.exception
+    assert "Include leads more than 16 files deep" in result.stderr
+    assert str(tmp_path) in result.stderr
+
+
+def test_sixteen_files_deep_are_read(tmp_path: Path) -> None:
+    for index in range(16):
+        (tmp_path / f"chain{index}").write_text(f"Include {tmp_path}/chain{index + 1}\n")
+    (tmp_path / "chain16").write_text("Host box\n  HostName deep\n")
+    assert load_config(Target(host="box"), [str(tmp_path / "chain0")]).host == "deep"
 
 
 @pytest.mark.parametrize("command", [["status", "--local"], ["metrics", "http://127.0.0.1:9"]])

@@ -132,7 +132,7 @@ def test_gz_and_words_for_a_person(tmp_path: Path) -> None:
         (b"", "empty"),
         (b"<html>\x1b[31mno</html>", "HTML"),
         (b'{"detail":"Not Found"}', "--enable-metrics"),
-        (b"x" * 50_000_000, "50 MB"),
+        (b"x" * 50_000_000, "50,000,000 bytes"),
     ],
 )
 def test_bad_input_is_explained(tmp_path: Path, body: bytes, words: str) -> None:
@@ -238,6 +238,33 @@ def test_an_address_is_shown_without_its_password() -> None:
         assert result.exit_code in (2, 3)
         assert "user:" in result.stderr
         assert "sesame" not in result.stderr
+
+
+def test_a_password_in_the_address_and_a_key_do_not_go_together() -> None:
+    url = "http://user:sesame@127.0.0.1:9/metrics"
+    result = run(url, "--api-key-env", "K", env={"K": "key"})
+    assert result.exit_code == 2
+    assert "has a user or password in it, and --api-key-env was given" in result.stderr
+    assert "sesame" not in result.stderr
+
+
+@pytest.mark.parametrize("stamp", ["nan", "inf", "abc", "1e400", "-5", ""])
+def test_a_stamp_that_is_no_time_is_said(stamp: str) -> None:
+    page = "sglang:num_running_reqs 1\n"
+    result = run("-", stdin=f"### 1\n{page}### {stamp}\n{page}".encode())
+    assert result.exit_code == 0
+    assert f"are passed over: {stamp or 'nothing'}." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [("10", "1 scrapes have the same time"), ("9", "the clock went back"), ("11", "")],
+)
+def test_a_clock_that_stands_or_goes_back_is_said(second: str, words: str) -> None:
+    page = "sglang:num_running_reqs 1\n"
+    result = run("-", stdin=f"### 10\n{page}### {second}\n{page}".encode())
+    assert result.exit_code == 0
+    assert (words in result.stderr) if words else result.stderr == ""
 
 
 def test_an_unknown_name_is_not_called_loading() -> None:

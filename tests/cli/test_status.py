@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
 from msgspec.structs import replace
 
+from eagletui.cli.main import main
 from eagletui.cli.status import status_document, status_lines
 from eagletui.model import events as ev
 from eagletui.model.readings import Rates
@@ -76,6 +79,15 @@ def test_the_same_for_a_person() -> None:
     state = fold_all(State(), [*SCENES["serving"](), LINE, lacking()])
     text = "\n".join(status_lines(state, name="gpu1", now=NOW))
     assert "84.0 tok/s · accept length 2.50 · step 31.00 ms (decode log) · running 4" in text
+
+
+def test_a_log_that_is_none_and_a_pid_that_is_not_there_are_said(tmp_path: Path) -> None:
+    words = ["--local", "--log", str(tmp_path / "no*.log"), "--pid", "2147483000"]
+    result = CliRunner().invoke(main, ["status", *words])
+    assert f"warning: No file matches {tmp_path}/no*.log." in result.stdout
+    assert "warning: No SGLang server has pid 2147483000." in result.stdout
+    result = CliRunner().invoke(main, ["status", "--local", "--log", str(tmp_path)])
+    assert f"warning: {tmp_path} is a folder." in result.stdout
 
 
 def test_the_time_left_of_a_phase_and_of_the_whole_are_told_apart() -> None:

@@ -4,6 +4,7 @@ import json
 import socket
 import ssl
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,15 +90,14 @@ def test_server_info_of_two_releases() -> None:
     assert (info.tp_size, info.dp_size, info.needs_key) == (1, 1, False)
     assert info.args["max_total_tokens"] == 20000
     old = informed(unpacked("spec5.server_info.json"))
-    assert (old.version, old.speculative.num_steps, old.speculative.num_draft_tokens) == (
-        "0.5.16",
-        5,
-        6,
-    )
+    assert old.version == "0.5.16"
+    assert old.speculative is not None
+    assert (old.speculative.num_steps, old.speculative.num_draft_tokens) == (5, 6)
 
 
 def test_server_info_of_a_tree() -> None:
     info = informed(unpacked("nextn_tree_server_info.json"))
+    assert info.speculative is not None
     assert info.speculative.short == "EAGLE k=4 topk=2 draft=8"
     assert info.average_accept_length == pytest.approx(2.1657, abs=1e-4)
 
@@ -118,7 +118,23 @@ def test_server_info_is_masked_and_knows_the_key_and_adaptive() -> None:
     assert info.needs_key
     assert info.args["api_key"] == MASK
     assert info.args["launch_command"] == f"--model-path /m --api-key {MASK}"
+    assert info.speculative is not None
     assert (info.speculative.algorithm, info.speculative.adaptive) == ("EAGLE", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ({}, None),
+        ({"speculative_num_steps": 3}, None),
+        ({"speculative_algorithm": 7}, None),
+        ({"speculative_algorithm": None}, Speculative()),
+        ({"speculative_algorithm": "None"}, Speculative()),
+        ({"speculative_algorithm": "EAGLE3"}, Speculative(algorithm="EAGLE3")),
+    ],
+)
+def test_a_missing_algorithm_is_not_off(said: dict[str, object], means: Speculative | None) -> None:
+    assert informed(json.dumps({"model_path": "/m", **said}).encode()).speculative == means
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"detail":"Not Found"}', b"{}", b"1"])
@@ -180,6 +196,25 @@ def test_replies(status: int, body: bytes, problem: str, word: str) -> None:
     assert str(status) in found.detail
     assert "\x1b" not in found.detail
     assert found.loading == (status == 503)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_was_sent_is_not_asked_for_again(status: int) -> None:
+    sent, unsent = classify_reply(status, key_sent=True), classify_reply(status)
+    assert sent is not None
+    assert unsent is not None
+    assert "was not accepted" in sent.advice
+    assert "--api-key-env" not in sent.advice
+    assert "--api-key-env" in unsent.advice
+
+
+def test_a_reply_that_cannot_be_unpacked_is_called_so() -> None:
+    error = aiohttp.ClientPayloadError("400, message:\n  Can not decode content-encoding: gzip")
+    found = classify_exception(error)
+    assert found.problem == "not metrics"
+    assert "cannot be unpacked" in found.detail
+    assert "Can not decode content-encoding: gzip" in found.advice
+    assert "400, message:" not in found.detail + found.advice
 
 
 def test_a_good_reply_is_no_problem() -> None:

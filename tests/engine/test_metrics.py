@@ -152,7 +152,7 @@ def test_says_what_came_instead(body: bytes, words: str) -> None:
 
 
 def test_refuses_fifty_megabytes() -> None:
-    with pytest.raises(TooLarge, match="50 MB"):
+    with pytest.raises(TooLarge, match="50,000,000 bytes"):
         MetricsReader().read(b"x" * 50_000_000, at=0.0)
     assert MAX_BODY == 8 << 20
 
@@ -231,3 +231,24 @@ def test_any_bytes_give_a_reading_or_a_typed_error(body: bytes) -> None:
         return
     assert reading.samples > 0
     assert finite(reading)
+
+
+@pytest.mark.parametrize("value", ["-1", "-2.3", "-0.5"])
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("spec_accept_length", "accept_length"),
+        ("spec_num_steps", "num_steps"),
+        ("num_running_reqs", "running"),
+        ("token_usage", "token_usage"),
+    ],
+)
+def test_what_cannot_be_below_zero_is_none_there(name: str, field: str, value: str) -> None:
+    page = f"sglang:{name} {value}\nsglang:spec_num_draft_tokens 4\n".encode()
+    assert getattr(MetricsReader().read(page, at=1.0), field) is None
+
+
+def test_a_page_that_is_too_large_is_told_in_one_unit() -> None:
+    with pytest.raises(TooLarge) as caught:
+        MetricsReader().read(b" " * (MAX_BODY + 1), at=1.0)
+    assert "8,388,609 bytes, more than the 8,388,608 read" in caught.value.what

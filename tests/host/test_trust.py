@@ -461,6 +461,17 @@ async def test_a_locked_key_is_named(build: Build) -> None:
     assert f"{key} (no: its passphrase was not given)" in caught.value.meaning
 
 
+async def test_a_key_that_is_none_is_named(build: Build) -> None:
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    key.write_text("no key at all")
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=Person()):
+            pass
+    assert f"{key} (no: it is no private key)" in caught.value.meaning
+
+
 async def test_no_method_left(build: Build) -> None:
     house = await build()
     house.trust()
@@ -468,7 +479,7 @@ async def test_no_method_left(build: Build) -> None:
     with pytest.raises(AuthenticationFailed) as caught:
         async with entered(house, person=Person()):
             pass
-    assert "no key, agent or password" in caught.value.meaning
+    assert "/nowhere (no: there is no such file)" in caught.value.meaning
     assert "authorized_keys" in caught.value.advice
 
 

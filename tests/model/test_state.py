@@ -151,6 +151,15 @@ def test_adaptive_k_follows_the_gauge() -> None:
     assert (speculative.num_steps, speculative.num_draft_tokens) == (1, 2)
 
 
+def test_a_server_that_does_not_speak_of_speculation_keeps_what_the_log_said() -> None:
+    eagle = Speculative(algorithm="EAGLE3", num_steps=3)
+    known = fold_all(State(), [ev.InfoRead(at=1.0, server=S, speculative=eagle)])
+    unsaid = ev.InfoRead(at=2.0, server=S, version="0.5.23")
+    assert fold(known, unsaid).servers[S].speculative == eagle
+    off = ev.InfoRead(at=2.0, server=S, speculative=Speculative())
+    assert fold(known, off).servers[S].speculative == Speculative()
+
+
 def test_a_failed_scrape_keeps_the_last_numbers_and_says_so() -> None:
     good = ev.Scraped(at=1.0, server=S, reading=Reading(at=1.0), rates=Rates(tok_s=90.0))
     bad = ev.ScrapeFailed(at=2.0, server=S, problem="refused")

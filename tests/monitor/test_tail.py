@@ -12,6 +12,7 @@ import pytest
 from eagletui.host.local import LocalHost
 from eagletui.model import events as ev
 from eagletui.model.server import LogPlace
+from eagletui.model.state import State, fold_all
 from eagletui.monitor import tail as tail_module
 from eagletui.monitor.hub import Hub
 from eagletui.monitor.tail import Tail
@@ -94,6 +95,27 @@ def write_once(write: Callable[[], None]) -> Callable[[], None]:
             loop.call_later(0.3, write)
 
     return then
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "is empty"), (bytes(range(256)) * 40, "is a binary file"), (LINE * 40, "")],
+)
+async def test_what_is_no_log_is_said_as_of_a_saved_one(
+    tmp_path: Path, host: LocalHost, monkeypatch: pytest.MonkeyPatch, content: bytes, words: str
+) -> None:
+    monkeypatch.setattr(tail_module, "EMPTY", 0.5)
+    monkeypatch.setattr(tail_module, "QUIET", 0.2)
+    path = tmp_path / "server.log"
+    path.write_bytes(content)
+    tail, events = make(path), list[ev.Event]()
+    running = asyncio.ensure_future(tail.run(host, Hub(), events.append))
+    await asyncio.wait_for(tail.whole.wait(), 20)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    log = fold_all(State(), events).servers["s"].log
+    assert (words in log.detail) if words else log.detail == ""
+    assert bool(log.advice) == bool(words)
 
 
 async def test_nothing_is_read_twice_when_a_reader_is_cut_off(
