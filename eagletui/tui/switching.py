@@ -9,12 +9,12 @@ from typing import NamedTuple
 from textual.content import Content
 
 from eagletui.model.finding import Finding, FindingSeverity
+from eagletui.model.latest import running
 from eagletui.model.restart import account
 from eagletui.model.switching import Change, Moment, Preview, Row, Unfinished
 from eagletui.tui import words
 from eagletui.tui.actions import first_key
 from eagletui.tui.draw import Piece, fit, line, wrap
-from eagletui.model.latest import running
 from eagletui.tui.view import View
 
 AS_IT_RUNS = "as it runs now"

@@ -114,6 +114,7 @@ def test_what_the_server_runs_with_is_read_back(eagle: LabServer, watcher: Watch
     watcher.wait("server info", lambda: bool(watcher.of(ev.InfoRead)))
     info = watcher.of(ev.InfoRead)[-1]
     assert info.version == RELEASE
+    assert info.speculative is not None
     assert info.speculative.short == "EAGLE3 k=3 topk=1 draft=4"
     assert info.args["port"] == eagle.port
 
