@@ -219,7 +219,10 @@ class SwitcherScreen(EagleScreen):
             scroll.border_title = title
         if not said.is_same(self._said):
             self._said = said
-            self.query_one("#said", Static).update(said)
+            text = self.query_one("#said", Static)
+            text.update(said)
+            # Its own request for room is lost where one is being served already.
+            self.call_after_refresh(text.refresh, layout=True)
 
     def _draw_rows(self, part: Part) -> None:
         choices = self._list(part)

@@ -98,14 +98,23 @@ class Panel(Widget):
 
     def render(self) -> Content:
         """The text drawn last, in the room there is now: the first frame says what is known."""
-        if self._view is not None and self._drawn_for != self.content_size:
-            self._drawn_for = self.content_size
-            self._drawn = self.draw(self._view, self._drawn_for)
+        self._fill(self.content_size)
         return self._drawn
+
+    def _fill(self, size: Size) -> None:
+        """Draw for a room that no redraw has seen yet, while it is being painted."""
+        if self._view is None or self._drawn_for == size:
+            return
+        self._drawn_for = size
+        self._drawn = self.draw(self._view, size)
+        self._lines = self._drawn.split("\n", allow_blank=True)
+        self._rows_are_lines = self._fits(size)
+        self._strips.clear()
 
     def render_line(self, y: int) -> Strip:
         """One line of the text, rendered when it changed; a selection is left to Textual."""
         size = self.content_size
+        self._fill(size)
         if self.text_selection is not None or not self._fits(size):
             self._rows_are_lines = False
             return super().render_line(y)
