@@ -19,7 +19,7 @@ from eagletui.engine.rates import busy_span, last_launch, over
 from eagletui.engine.scrapes import split_scrapes
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.readings import Quantiles, Rates, Reading
-from eagletui.model.secrets import mask
+from eagletui.model.safe import safe
 from eagletui.model.speculative import accept_rate
 from eagletui.model.text import visible
 
@@ -113,10 +113,10 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
                     raise too_large(len(body))
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
         if isinstance(error, (aiohttp.InvalidURL, ValueError)):
-            raise UsageError(f"{mask(visible(url))} is no address that can be asked.") from None
+            raise UsageError(f"{safe(url)} is no address that can be asked.") from None
         problem = classify_exception(error)
         advice = problem.advice
-        raise HostError(f"{mask(visible(url))}: {problem.detail}", advice=advice) from None
+        raise HostError(f"{safe(url)}: {problem.detail}", advice=advice) from None
     said = classify_reply(response.status, bytes(body[:512]), path=response.url.path)
     if said is not None:
         raise EagletuiError(said.detail, advice=said.advice)
