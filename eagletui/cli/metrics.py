@@ -19,7 +19,7 @@ from eagletui.engine.rates import busy_span, last_launch, over
 from eagletui.engine.scrapes import doubts, split_scrapes
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.readings import Quantiles, Rates, Reading
-from eagletui.model.secrets import mask
+from eagletui.model.safe import safe
 from eagletui.model.speculative import accept_rate
 from eagletui.model.text import visible
 
@@ -127,16 +127,16 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
                     raise too_large(len(body))
     except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
         if isinstance(error, (aiohttp.InvalidURL, ValueError)):
-            raise UsageError(f"{mask(visible(url))} is no address that can be asked.") from None
+            raise UsageError(f"{safe(url)} is no address that can be asked.") from None
         if begun and isinstance(error, asyncio.TimeoutError):
             raise HostError(
-                f"{mask(visible(url))}: The reply began, but was not over within "
+                f"{safe(url)}: The reply began, but was not over within "
                 f"{FETCH_SECONDS:g} s ({len(body):,} bytes came, unpacked).",
                 advice="The way is slow, or this is no page of metrics: check the address.",
             ) from None
         problem = classify_exception(error)
         advice = problem.advice
-        raise HostError(f"{mask(visible(url))}: {problem.detail}", advice=advice) from None
+        raise HostError(f"{safe(url)}: {problem.detail}", advice=advice) from None
     said = classify_reply(
         response.status,
         bytes(body[:512]),

@@ -23,7 +23,7 @@ from eagletui.host.open import open_host
 from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.profile import Runner
-from eagletui.model.secrets import mask
+from eagletui.model.safe import safe
 from eagletui.model.text import visible
 
 
@@ -72,7 +72,7 @@ def chosen(
     if len(wanted) == 1:
         return wanted[0]
     known = "; ".join(
-        f"pid {server.pid}, port {command.port}, {visible(mask(command.model))}"
+        f"pid {server.pid}, port {command.port}, {safe(command.model)}"
         for server in servers
         for command in (parse_command(server.argv),)
     )

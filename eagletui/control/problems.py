@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from eagletui.model.diagnosis import Diagnosis
-from eagletui.model.secrets import mask
-from eagletui.model.text import visible
+from eagletui.model.safe import safe
 
 QUIET = 45.0
 """Seconds without a sign of life after which a lock's owner seems to be gone."""
@@ -83,7 +82,7 @@ def problem(code: str, about: Mapping[str, Any]) -> Diagnosis:
         values["lock"], values["lock_advice"] = lock_words(about["held"])
     if isinstance(about.get("holder"), Mapping):
         values["holder"] = holder_words(about["holder"])
-    texts = _Lenient({key: visible(mask(str(value)))[:400] for key, value in values.items()})
+    texts = _Lenient({key: safe(str(value))[:400] for key, value in values.items()})
     return Diagnosis(
         code=code,
         severity="error",
@@ -101,7 +100,7 @@ def holder_words(holder: Mapping[str, Any]) -> str:
     """Who listens on a port."""
     if not holder.get("pid"):
         return "a process that cannot be seen (another user's)"
-    return f"pid {holder['pid']} ({visible(str(holder.get('title', '')))})"
+    return f"pid {holder['pid']} ({safe(str(holder.get('title', '')))})"
 
 
 def lock_words(held: Mapping[str, Any]) -> tuple[str, str]:
@@ -122,7 +121,7 @@ def lock_words(held: Mapping[str, Any]) -> tuple[str, str]:
 def left_words(left: list[Mapping[str, Any]]) -> str:
     """Processes that are still there."""
     shown = [
-        f"{row['pid']} {visible(str(row.get('title', '')))}"
+        f"{row['pid']} {safe(str(row.get('title', '')))}"
         + (" (orphan)" if row.get("orphan") else "")
         for row in left[:8]
     ]

@@ -20,8 +20,7 @@ from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.events import Event
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.model.restart import Action, Happened, Standing
-from eagletui.model.secrets import mask
-from eagletui.model.text import visible
+from eagletui.model.safe import safe
 
 DONE = Happened(kind="done")
 ASK_AGAIN = 0.5
@@ -269,7 +268,7 @@ class Works:
         except AgentRefused as refused:
             return Happened(kind="failed", problem=refused.diagnosis)
         self.adopt(child)
-        self._say(f"pid {child['pid']}, log {visible(str(child.get('log', '')))}")
+        self._say(f"pid {child['pid']}, log {safe(str(child.get('log', '')))}")
         return DONE
 
     def adopt(self, child: dict[str, Any]) -> None:
@@ -455,7 +454,7 @@ class Works:
 
 
 def _problem(code: str, title: str, advice: str = "") -> Diagnosis:
-    return Diagnosis(code=code, severity="fatal", title=visible(mask(title))[:400], advice=advice)
+    return Diagnosis(code=code, severity="fatal", title=safe(title)[:400], advice=advice)
 
 
 def _unkillable(left: list[Any]) -> Diagnosis:

@@ -11,6 +11,7 @@ from typing import Any
 
 from eagletui.model.secrets import mask_value
 from eagletui.model.speculative import Speculative
+from eagletui.model.text import visible_value
 
 MAX_DEPTH = 24
 _SPACE = re.compile(r"\s*")
@@ -24,7 +25,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """The arguments after `server_args=`, secrets masked; empty where nothing can be read.
+    """The arguments after `server_args=`, made visible and masked; empty where nothing can be read.
 
     A line that was cut gives what came before the cut. Never raises.
     """
@@ -32,7 +33,7 @@ def read_arguments(text: str) -> dict[str, Any]:
     value = reader.value(0)
     if not isinstance(value, dict):
         return {}
-    masked = mask_value("", {str(key): item for key, item in value.items()})
+    masked = mask_value("", visible_value({str(key): item for key, item in value.items()}))
     assert isinstance(masked, dict)
     return masked
 

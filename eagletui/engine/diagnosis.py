@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 
 from eagletui.model.diagnosis import Diagnosis, Severity
 from eagletui.model.phases import PhaseName
-from eagletui.model.secrets import mask
-from eagletui.model.text import visible
+from eagletui.model.safe import safe
 
 MAX_EVIDENCE = 600
 Where = Literal["message", "exception", "any"]
@@ -100,5 +99,5 @@ def diagnosis(
 
 
 def _safe(text: str, limit: int) -> str:
-    text = visible(mask(text[: 4 * limit])).strip()
+    text = safe(text[: 4 * limit]).strip()
     return text if len(text) <= limit else text[: limit - 1] + "…"

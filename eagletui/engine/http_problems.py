@@ -7,8 +7,7 @@ import re
 from typing import NamedTuple
 
 from eagletui.model.events import ScrapeProblem
-from eagletui.model.secrets import mask
-from eagletui.model.text import visible, visible_bytes
+from eagletui.model.safe import excerpt, safe
 
 
 class Problem(NamedTuple):
@@ -126,7 +125,7 @@ def _words(error: BaseException) -> str:
     # aiohttp writes `400, message:` in a line of its own.
     text = _STATUS_LINE.sub("", str(cause if isinstance(cause, OSError) else error))
     text = text.strip().split(chr(10), 1)[0]
-    return mask(visible(text))[:300]
+    return safe(text)[:300]
 
 
 def classify_reply(
@@ -146,7 +145,7 @@ def classify_reply(
     """
     if 200 <= status < 300:
         return None if whole else Problem("too large", *_SAID["too large"])
-    words = visible_bytes(body[:200].strip().split(b"\n", 1)[0], 120)
+    words = excerpt(body, 120)
     said = f"HTTP {status} for {path}" + (f": {words}" if words else "")
     if status in (401, 403):
         return Problem(

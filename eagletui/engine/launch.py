@@ -12,8 +12,8 @@ from eagletui.engine.ladder import Ladder, Step
 from eagletui.engine.logline import Bar, Record
 from eagletui.engine.releases import Range, releases_of_arguments
 from eagletui.model import events as ev
+from eagletui.model.safe import safe
 from eagletui.model.speculative import Speculative
-from eagletui.model.text import visible, visible_value
 
 READY = "The server is fired up and ready to roll!"
 # The first line of the launcher's own that a log may hold comes this long before the arguments.
@@ -113,7 +113,7 @@ class Launch:
 
     def arguments(self, text: str, now: Moment) -> Iterator[ev.Event]:
         """`server_args=…`."""
-        self.args = visible_value(read_arguments(text))
+        self.args = read_arguments(text)
         self.speculative = speculative_of(self.args)
         self.releases = self.releases.narrowed(releases_of_arguments(self.args))
         self.ladder = lad.plan(self.speculative, self.args, self.releases)
@@ -174,7 +174,7 @@ class Launch:
             done=bar.done,
             total=bar.total,
             elapsed=bar.elapsed,
-            detail=visible(bar.text[:120]),
+            detail=safe(bar.text[:400])[:120],
         )
 
     def _step_of(self, bar: Bar) -> Step | None:
@@ -233,7 +233,7 @@ class Launch:
     def _pool_allocated(self, record: Record, now: Moment) -> Iterator[ev.Event]:  # noqa: ARG002
         _, _, detail = record.text.partition("llocated. ")
         if not self._pool_detail:
-            self._pool_detail = visible(detail.strip()[:200])
+            self._pool_detail = safe(detail.strip()[:400])[:200]
         yield from ()
 
     def _pool_ends(self, record: Record, now: Moment) -> Iterator[ev.Event]:

@@ -18,7 +18,8 @@ from eagletui.engine.metrics_table import (
 )
 from eagletui.model.errors import EagletuiError
 from eagletui.model.readings import Histogram, RankCounters, Reading
-from eagletui.model.text import visible, visible_bytes
+from eagletui.model.safe import excerpt
+from eagletui.model.text import visible
 
 MAX_BODY = 8 << 20
 """Bytes of a page, for parsing holds up whoever waits: real pages have below 2 MB."""
@@ -164,7 +165,7 @@ def not_metrics(body: bytes) -> NotMetrics:
         kind, advice = "other text", "Check the address or the file."
     return NotMetrics(
         f"This is {kind}, not a page of metrics.",
-        meaning=f"It begins: {visible_bytes(head.split(bytes([10]), 1)[0], 120)}",
+        meaning=f"It begins: {excerpt(head, 120)}",
         advice=advice,
     )
 

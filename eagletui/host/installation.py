@@ -12,7 +12,7 @@ from eagletui.host.base import Host
 from eagletui.model.base import Data
 from eagletui.model.errors import HostError
 from eagletui.model.finding import ModelFiles
-from eagletui.model.text import visible
+from eagletui.model.safe import safe
 
 LOOK_SECONDS = 30.0
 HELP_SECONDS = 120.0
@@ -73,7 +73,7 @@ async def look_at(
             pass
     if done.status == _NOT_FOUND:
         return Look(problem=f"There is no {python} on the host.")
-    said = visible(_last_line(done.stderr) or _last_line(done.stdout))
+    said = safe(_last_line(done.stderr) or _last_line(done.stdout))
     return Look(problem=f"{python} does not run on the host: {said or 'it says nothing'}.")
 
 
@@ -87,7 +87,7 @@ async def read_help(host: Host, python: str, *, timeout: float = HELP_SECONDS) -
     done = await host.run(command, timeout=timeout)
     if not done.ok:
         raise HostError(
-            f"SGLang's --help fails on {host.name}: {visible(_last_line(done.stderr))}",
+            f"SGLang's --help fails on {host.name}: {safe(_last_line(done.stderr))}",
             meaning="Flags are checked by the table of releases instead.",
             advice=f"Try `{' '.join(command)}` on the host.",
         )

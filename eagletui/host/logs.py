@@ -12,8 +12,8 @@ from eagletui.host import shell
 from eagletui.host.base import FileChunk, FilePosition, Host
 from eagletui.host.logentries import Entry, docker_entries, journal_entries
 from eagletui.model.errors import HostError
+from eagletui.model.safe import safe
 from eagletui.model.server import LogPlace
-from eagletui.model.text import visible_bytes
 
 _GLOB = re.compile(r"[*?\[]")
 _QUIET = 5.0
@@ -199,7 +199,7 @@ async def _stamped(
         start, offset = offset, offset + len(text)
         position = FilePosition(inode=at, offset=offset)
         yield FileChunk(start=start, data=text, position=position, live=at >= began)
-    words = visible_bytes((said + rest).strip(), 300)
+    words = safe((said + rest).decode("utf-8", "replace").strip())[:300]
     raise HostError(
         f"What shows the log ended: {words or argv[0]}",
         meaning="The unit or container may be gone, or may not be read by this account.",

@@ -11,7 +11,7 @@ import asyncssh
 from eagletui.host import shell
 from eagletui.host.channel import Inbox
 from eagletui.model.errors import ConnectionLost, HostError
-from eagletui.model.text import visible_bytes
+from eagletui.model.safe import safe
 
 
 class Session(asyncssh.SSHClientSession[bytes]):
@@ -125,7 +125,7 @@ def lost(error: BaseException | None) -> ConnectionLost:
 
 def refused(session: Session) -> HostError:
     """The host took the login but runs no commands."""
-    said = visible_bytes(session.chatter, 300)
+    said = safe(session.chatter.decode("utf-8", "replace"))[:300]
     return HostError(
         "The host accepted the login but ran no command." + (f" It said: {said}" if said else ""),
         meaning="The account may have no shell (nologin, git-shell) or a forced command.",

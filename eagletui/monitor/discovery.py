@@ -16,9 +16,8 @@ from eagletui.host.listening import listeners, listens, stranger
 from eagletui.host.processes import Found, RawServer, find_servers
 from eagletui.host.versions import sglang_version
 from eagletui.model.errors import ConnectionLost, HostError
-from eagletui.model.secrets import mask
+from eagletui.model.safe import safe
 from eagletui.model.server import LogPlace
-from eagletui.model.text import visible
 from eagletui.monitor.api import Wanted
 from eagletui.monitor.places import assign_places
 from eagletui.monitor.servers import Target, base_url, describe, given_server, read_command
@@ -116,7 +115,7 @@ class Discovery:
             raise
         except HostError as error:
             if self._found is None:
-                return Found(looked_at=(visible(error.what),))
+                return Found(looked_at=(safe(error.what),))
         return self._found
 
     async def _strangers(
@@ -200,7 +199,7 @@ class Discovery:
         process = replace(
             target.process,
             log=log if self._log else target.process.log,
-            url=mask(url) or target.process.url,
+            url=safe(url) or target.process.url,
         )
         changed = replace(
             target,

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from eagletui.engine.command import CommandLine, parse_command
 from eagletui.host.processes import RawServer
 from eagletui.model.base import Data
-from eagletui.model.secrets import mask, mask_argv, mask_environment
+from eagletui.model.safe import safe
+from eagletui.model.secrets import mask_argv, mask_environment
 from eagletui.model.server import LogPlace, ServerProcess, Worker
 from eagletui.model.speculative import Speculative
 from eagletui.model.text import visible
@@ -43,22 +44,21 @@ def describe(
         pid=raw.pid,
         user=visible(raw.user),
         started_at=raw.started_at,
-        argv=tuple(map(visible, mask_argv(raw.argv))),
-        environment={
-            visible(k): visible(v)
-            for k, v in sorted(mask_environment(raw.environment or {}).items())
-        },
-        cwd=visible(raw.cwd),
+        argv=mask_argv(tuple(map(visible, raw.argv))),
+        environment=mask_environment(
+            {visible(k): visible(v) for k, v in sorted((raw.environment or {}).items())}
+        ),
+        cwd=safe(raw.cwd),
         python=visible(raw.python or raw.exe),
         version=visible(version),
-        model=visible(command.served_name or command.model),
+        model=safe(command.served_name or command.model),
         port=command.port,
-        url=visible(command.url),
+        url=safe(command.url),
         speculative=_shown(command.speculative),
         tp_size=command.tp_size,
         dp_size=command.dp_size,
         workers=tuple(
-            Worker(pid=worker.pid, title=visible(worker.title), rank=worker.rank)
+            Worker(pid=worker.pid, title=safe(worker.title), rank=worker.rank)
             for worker in raw.workers
         ),
         gpus=gpus,
@@ -74,7 +74,7 @@ def _shown(speculative: Speculative) -> Speculative:
     return replace(
         speculative,
         algorithm=visible(speculative.algorithm) if speculative.algorithm else None,
-        draft_model=visible(speculative.draft_model) if speculative.draft_model else None,
+        draft_model=safe(speculative.draft_model) if speculative.draft_model else None,
     )
 
 
@@ -89,8 +89,8 @@ def port_held(target: Target) -> str:
 def given_server(log: str, metrics: str) -> ServerProcess:
     """A server known only from a log path or an address that the person gave."""
     return ServerProcess(
-        key=f"url:{mask(metrics)}" if metrics else f"log:{log}",
-        url=mask(base_url(metrics)),
+        key=f"url:{safe(metrics)}" if metrics else f"log:{log}",
+        url=safe(base_url(metrics)),
         log=LogPlace(kind="given", target=log, detail="given with --log")
         if log
         else LogPlace(kind="none", detail="only a metrics address was given"),

@@ -14,7 +14,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from eagletui.model.logstore import LogStore
-from eagletui.model.text import visible_bytes
+from eagletui.model.safe import safe_line
 from eagletui.tui.draw import fit, line
 from eagletui.tui.landmarks import Landmarks
 from eagletui.tui.widgets.options import Options
@@ -40,7 +40,7 @@ async def landmarks_in(store: LogStore) -> list[Found]:
     for number in range(store.first, store.end):
         if number % CHUNK == 0:
             await asyncio.sleep(0)
-        text = visible_bytes(store.line(number))
+        text = safe_line(store.line(number))
         seen = landmarks.see(text)
         if seen is not None:
             found.append(Found(number, seen.title, _STAMP.sub("", text), seen.time))

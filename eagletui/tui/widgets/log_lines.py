@@ -12,8 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from eagletui.model.loglevels import STAMP, Level
-from eagletui.model.secrets import mask, may_hold_secret
-from eagletui.model.text import visible_bytes
+from eagletui.model.safe import safe_line
 
 RANK_COLOURS = 4
 GUTTER = 2
@@ -35,10 +34,7 @@ Styler = Callable[[str], Style]
 
 def safe_text(line: bytes) -> str:
     """A line without anything that could harm the terminal or give a secret away."""
-    text = visible_bytes(line)
-    # Escapes may stand inside a name or a value: what is shown is what is judged.
-    seen = line if b"\x1b" not in line else text.encode()
-    return mask(text) if may_hold_secret(seen) else text
+    return safe_line(line)
 
 
 class Painted(NamedTuple):
