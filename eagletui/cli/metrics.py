@@ -91,7 +91,7 @@ def fetch(url: str, api_key_env: str | None) -> bytes:
     if api_key_env is not None:
         if _names_user(url):
             raise UsageError(
-                f"{mask(visible(url))} has a user or password in it, and --api-key-env was given.",
+                f"{safe(url)} has a user or password in it, and --api-key-env was given.",
                 meaning="Both are sent in the same header: only one of them can be.",
                 advice="Leave out the one that the server does not want.",
             )
