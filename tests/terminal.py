@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -60,6 +61,18 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """Send keys by tmux's names: `q`, `Enter`, `Escape`, `C-c`."""
         self._tmux("send-keys", *keys)
+
+    def press_for(self, key: str, words: str, *, tries: int = 6) -> str:
+        """Press a key until these words are on the screen.
+
+        A screen that is just being put up may lose a key; one that shows the words is left alone.
+        """
+        for _ in range(tries - 1):
+            self.press(key)
+            with contextlib.suppress(AssertionError):
+                return self.wait_for(words, 8.0)
+        self.press(key)
+        return self.wait_for(words)
 
     def text(self) -> str:
         """What is on the screen."""
