@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
@@ -19,6 +18,11 @@ ENDED = "ended with status"
 def tmux_program() -> str | None:
     """Where tmux is, if anywhere."""
     return shutil.which("tmux")
+
+
+def _surroundings() -> dict[str, str]:
+    """The environment, but for a size that is not this terminal's (pytest-xdist exports one)."""
+    return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
 
 
 class Terminal:
@@ -54,25 +58,13 @@ class Terminal:
             check=True,
             capture_output=True,
             text=True,
-            env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
+            env={**_surroundings(), "TERM": "xterm-256color", **(environment or {})},
         )
         return done.stdout
 
     def press(self, *keys: str) -> None:
         """Send keys by tmux's names: `q`, `Enter`, `Escape`, `C-c`."""
         self._tmux("send-keys", *keys)
-
-    def press_for(self, key: str, words: str, *, tries: int = 6) -> str:
-        """Press a key until these words are on the screen.
-
-        A screen that is just being put up may lose a key; one that shows the words is left alone.
-        """
-        for _ in range(tries - 1):
-            self.press(key)
-            with contextlib.suppress(AssertionError):
-                return self.wait_for(words, 8.0)
-        self.press(key)
-        return self.wait_for(words)
 
     def text(self) -> str:
         """What is on the screen."""

@@ -22,7 +22,8 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 def test_from_nothing_to_live_charts_and_out_again(terminal: Terminal) -> None:
     screen = terminal.wait_for("accept length", 60)
     assert "tok/s" in screen
-    terminal.press_for("?", "panel.fill")
+    terminal.press("?")
+    terminal.wait_for("panel.fill")
     terminal.press("Escape")
     # Not at once: Escape and a letter in one breath are Alt and the letter.
     terminal.wait("the help is gone", lambda text: "panel.fill" not in text)
