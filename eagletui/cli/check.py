@@ -19,7 +19,7 @@ from eagletui.model.references import mask_start, mask_start_environment
 from eagletui.model.text import visible
 
 if TYPE_CHECKING:
-    from eagletui.host.base import Host
+    pass
 
 GLYPHS: dict[FindingSeverity, str] = {"error": "✖", "warning": "▲", "info": "·"}
 _VARIABLE = re.compile(r"(?a)([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -173,21 +173,10 @@ def _for(release: Version | Range | None, facts: HostFacts | None) -> str:
 def _facts(plan: StartPlan, target: str | None, ssh_config: Sequence[str]) -> HostFacts:
     import asyncio  # a third of an offline check's time
 
-    from eagletui.cli.asking import TerminalAsker
-    from eagletui.host.open import open_host
+    from eagletui.cli.reaching import connected, facts_for
 
-    host = open_host(target, asker=TerminalAsker(), config=list(ssh_config) or None)
-    return asyncio.run(_ask(host, plan))
+    async def ask() -> HostFacts:
+        async with connected(target, ssh_config) as host:
+            return await facts_for(host, plan)
 
-
-async def _ask(host: Host, plan: StartPlan) -> HostFacts:
-    from eagletui.monitor.preflight import host_facts, replaced
-    from eagletui.store.installations import InstallationMemory
-    from eagletui.store.places import installations_folder
-
-    try:
-        await host.connect()
-        memory = InstallationMemory(installations_folder())
-        return await host_facts(host, plan, memory=memory, leaving=await replaced(host, plan.port))
-    finally:
-        await host.close()
+    return asyncio.run(ask())

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from eagletui.cli.asking import TerminalAsker
 from eagletui.cli.options import host_options, json_option
 from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
@@ -66,19 +64,6 @@ def refuse_read_only(ctx: click.Context, given: bool) -> None:
         raise ReadOnlySession(
             "Nothing is changed: --read-only.", advice="Leave --read-only out to change the host."
         )
-
-
-@asynccontextmanager
-async def connected(target: str | None, ssh_config: Sequence[str]) -> AsyncIterator[Host]:
-    """A host for one command."""
-    from eagletui.host.open import open_host
-
-    host = open_host(target, asker=TerminalAsker(), config=list(ssh_config) or None)
-    await host.connect()
-    try:
-        yield host
-    finally:
-        await host.close()
 
 
 async def running_servers(host: Host) -> dict[int, Running]:

@@ -12,7 +12,6 @@ from eagletui.cli.check import WordsAfterDashes, check_document, check_lines, pl
 from eagletui.cli.controlling import (
     chosen_server,
     confirm,
-    connected,
     control_options,
     finish,
     narrate,
@@ -23,6 +22,7 @@ from eagletui.cli.controlling import (
 )
 from eagletui.cli.options import chosen_target
 from eagletui.cli.output import echo_json
+from eagletui.cli.reaching import connected, facts_for
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.profile import RollBack, StartPlan
 from eagletui.model.text import visible
@@ -167,13 +167,8 @@ def _show_dry(result: dict[str, Any], as_json: bool) -> None:
 
 async def _findings(machine: Host, plan: StartPlan) -> tuple[Finding, ...]:
     from eagletui.engine.check.run import check
-    from eagletui.monitor.preflight import host_facts, replaced
-    from eagletui.store.installations import InstallationMemory
-    from eagletui.store.places import installations_folder
 
-    memory = InstallationMemory(installations_folder())
-    leaving = await replaced(machine, plan.port)
-    return check(plan, facts=await host_facts(machine, plan, memory=memory, leaving=leaving))
+    return check(plan, facts=await facts_for(machine, plan))
 
 
 def _plans(

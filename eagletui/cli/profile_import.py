@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eagletui.cli.asking import TerminalAsker
 from eagletui.cli.options import chosen_target
 from eagletui.cli.profile_edit import own_path, save
 from eagletui.cli.profile_words import profile_document
+from eagletui.cli.reaching import connected
 from eagletui.engine.command import parse_command
 from eagletui.engine.import_server import Imported, gives_back, import_server
-from eagletui.host.open import open_host
 from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.profile import Runner
@@ -50,12 +49,8 @@ def running_server(
 
 
 async def _find(target: str | None, ssh_config: Sequence[str], pid: int | None) -> RawServer:
-    host = open_host(target, asker=TerminalAsker(), config=list(ssh_config) or None)
-    await host.connect()
-    try:
+    async with connected(target, ssh_config) as host:
         found = await find_servers(host)
-    finally:
-        await host.close()
     return chosen(found.servers, pid, found.looked_at)
 
 

@@ -9,7 +9,6 @@ import click
 from eagletui.cli.controlling import (
     chosen_server,
     confirm,
-    connected,
     control_options,
     finish,
     narrate,
@@ -19,6 +18,7 @@ from eagletui.cli.controlling import (
     running_servers,
 )
 from eagletui.cli.options import chosen_target
+from eagletui.cli.reaching import connected
 from eagletui.model.errors import UsageError
 from eagletui.model.profile import Guard, StartPlan
 

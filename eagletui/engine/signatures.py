@@ -6,7 +6,6 @@ stand above the general. A new cause is a new row.
 
 from __future__ import annotations
 
-import difflib
 import re
 
 from eagletui.engine.diagnosis import (
@@ -19,6 +18,7 @@ from eagletui.engine.diagnosis import (
     diagnosis,
 )
 from eagletui.engine.flags.table import renamed
+from eagletui.model.near import nearest
 from eagletui.model.phases import PhaseName
 
 # --- rules that look closer --------------------------------------------------------------------
@@ -31,9 +31,9 @@ def _flag_advice(match: Match, context: Context) -> Refined:
         if row.now:
             return Refined(advice=f"Since {row.gone} it is {row.now}: use that instead.")
         return Refined(advice=f"Since {row.gone} {row.note}.")
-    near = difflib.get_close_matches(flag, sorted(context.flags), n=1, cutoff=0.6)
+    near = nearest(flag, sorted(context.flags), cutoff=0.6)
     if near:
-        return Refined(advice=f"The nearest flag this release has is {near[0]}.")
+        return Refined(advice=f"The nearest flag this release has is {near}.")
     return Refined()
 
 

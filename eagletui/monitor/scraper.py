@@ -13,7 +13,7 @@ from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.loads import read_loads, with_moments
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics
 from eagletui.engine.rates import RateMeter
-from eagletui.engine.server_info import read_server_info
+from eagletui.engine.server_info import PATHS, read_server_info
 from eagletui.model.base import Data
 from eagletui.model.events import Event, InfoRead, Scraped, ScrapeFailed
 from eagletui.model.readings import Reading
@@ -31,7 +31,6 @@ HELD_ADVICE = (
     "Stop one of the two, or start this server with another --port. Its metrics are read once it "
     "listens itself."
 )
-INFO_PATHS = ("/server_info", "/get_server_info")
 
 
 class Reply(Data, frozen=True):
@@ -204,7 +203,7 @@ class Scraper:
             self._loads = False
 
     async def _info(self) -> InfoRead | None:
-        for path in INFO_PATHS:
+        for path in PATHS:
             try:
                 reply = await self._get(path)
             except (aiohttp.ClientError, OSError, asyncio.TimeoutError):

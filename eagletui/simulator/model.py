@@ -51,8 +51,6 @@ class Machine(Data, frozen=True):
     eager: float = 2.6
     noise: float = 0.02
     nccl: tuple[NcclEffect, ...] = ()
-    tp_sized: int = 1
-    """The tensor parallel size the figures belong to."""
 
 
 class StepCost(Data, frozen=True):

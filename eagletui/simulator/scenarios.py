@@ -149,7 +149,6 @@ KIMI = Machine(
         NcclEffect(name="NCCL_ALGO", value="RING", verify=0.94, decode=0.995),
         NcclEffect(name="NCCL_P2P_LEVEL", value="SYS", verify=0.947, decode=0.995),
     ),
-    tp_sized=8,
 )
 # The recorded 8B-shaped Llama with EAGLE-3 on one H200.
 DENSE = Machine(

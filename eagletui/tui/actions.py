@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import NamedTuple
+
+from eagletui.model.near import nearest
 
 EVERYWHERE = ("connecting", "servers", "main", "log", "details", "switch", "help", "legend")
 GROUPS = ("Switch", "Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
@@ -227,8 +228,8 @@ def check_keys(changed: Mapping[str, str]) -> None:
     """
     for name, keys in changed.items():
         if name not in BY_ID:
-            near = get_close_matches(name, BY_ID, n=1, cutoff=0.4)
-            advice = f'Did you mean "{near[0]}"?' if near else "`?` lists every action's name."
+            near = nearest(name, BY_ID, cutoff=0.4)
+            advice = f'Did you mean "{near}"?' if near else "`?` lists every action's name."
             raise BadKey(name, f'there is no action "{name}"', advice)
         if keys == ",":
             continue

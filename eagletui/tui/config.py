@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -14,6 +13,7 @@ import msgspec
 
 from eagletui.model.base import Data
 from eagletui.model.errors import ConfigError
+from eagletui.model.near import nearest
 from eagletui.store.places import CONFIG_VARIABLE, config_file
 from eagletui.tui.actions import KEYS_ADVICE, BadKey, check_keys
 
@@ -155,8 +155,8 @@ def _refuse_unknown(
     known = [field.name for field in msgspec.structs.fields(kind)]
     for key in data:
         if key not in known:
-            near = get_close_matches(key, known, n=1, cutoff=0.4)
-            advice = f'Did you mean "{near[0]}"? ' if near else ""
+            near = nearest(key, known, cutoff=0.4)
+            advice = f'Did you mean "{near}"? ' if near else ""
             table = f" in [{'.'.join(path)}]" if path else ""
             raise place.error(
                 (*path, key),
@@ -233,9 +233,9 @@ def _convert(data: Any, kind: type[_T], path: tuple[str, ...], place: _Place) ->
         choices = CHOICES.get(at[-1]) if at else None
         if choices is not None:
             shown = f'"{value}"' if isinstance(value, str) else _given(value)
-            near = get_close_matches(str(value), choices, n=1, cutoff=0.4)
+            near = nearest(str(value), choices, cutoff=0.4)
             what = f"it cannot be {shown}"
-            advice = f'Did you mean "{near[0]}"? ' if near else ""
+            advice = f'Did you mean "{near}"? ' if near else ""
             advice += f"One of: {', '.join(choices)}."
         elif expected := _EXPECTED.match(what):
             wanted, given = expected.groups()

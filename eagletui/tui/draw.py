@@ -9,14 +9,8 @@ from typing import Literal, NamedTuple
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-OK = "$success"
 GOOD = "bold $success"
-WARN = "bold $warning"
-BAD = "bold $error"
 QUIET = "$quiet"
-STRONG = "bold"
-ACCENT = "bold $accent"
-FILL = "$primary"
 
 NOTHING = "–"
 

@@ -15,8 +15,8 @@ from eagletui.engine.check.variables import (
     sglang_variables,
 )
 from eagletui.engine.flags.known import LISTED_RELEASE
-from eagletui.engine.flags.near import nearest
 from eagletui.engine.releases import Range, Version
+from eagletui.model.near import nearest
 
 _CLOSE = 0.86
 """How alike a name must be before it is called a misspelling: one or two letters."""

@@ -6,9 +6,9 @@ import functools
 
 from eagletui.engine.check.situation import Finds, Found, Situation, place
 from eagletui.engine.flags.argv import Complaint, Given
-from eagletui.engine.flags.near import nearest
 from eagletui.engine.flags.table import FLAGS, Flag
 from eagletui.engine.releases import Range, version
+from eagletui.model.near import nearest
 from eagletui.model.secrets import MASK, is_secret_name, mask, mask_argv
 
 _ROWS = {name: row for row in FLAGS for name in row.names.split()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eagletui.engine.check.settle import MTP_FAMILY, defaults, most_draft_tokens, settled
 from eagletui.engine.check.situation import Finds, Found, Situation, place
-from eagletui.engine.flags.near import nearest
+from eagletui.model.near import nearest
 
 STEPS, TOPK = "speculative.num-steps", "speculative.eagle-topk"
 TOKENS, ALGORITHM = "speculative.num-draft-tokens", "speculative.algorithm"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from eagletui.model.base import Data
 from eagletui.model.errors import ConfigError
+from eagletui.model.near import nearest
 from eagletui.model.profile import FLAG_KEY, SPECULATIVE, FlagValue, RollBack, Runner
 from eagletui.store.profiles.lines import Keys, key_lines, line_of
 
@@ -274,9 +274,9 @@ class _Reader:
             if key in valid:
                 continue
             where = f" in [{'.'.join(table)}]" if table else ""
-            near = difflib.get_close_matches(key, valid, n=1)
+            near = nearest(key, valid, cutoff=0.6)
             if near:
-                advice = f"Did you mean `{near[0]}`?"
+                advice = f"Did you mean `{near}`?"
             elif not table and any(key in keys for keys in (SERVER, GUARD)):
                 advice = f"It belongs in [{'server' if key in SERVER else 'guard'}]."
             elif table == ("server",):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 
 from eagletui.model.base import Data
 from eagletui.model.errors import ConfigError
+from eagletui.model.near import nearest
 from eagletui.model.profile import SPECULATIVE, Guard, Profile, ServerPart, SpeculativePart
 from eagletui.store.profiles.file import NAME, ProfileError, ProfileFile, read_profile
 from eagletui.store.profiles.layers import SameFlag, lay
@@ -167,8 +167,8 @@ class Profiles:
         )
 
     def _near(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self.names(), n=1)
-        return f"Did you mean {near[0]}?" if near else "`eagletui profiles list` shows them all."
+        near = nearest(name, self.names(), cutoff=0.6)
+        return f"Did you mean {near}?" if near else "`eagletui profiles list` shows them all."
 
     def _laid(self, below: Profile, path: Path, around: tuple[Path, ...]) -> Profile:
         return self._over(below, _file(path), path, around)

@@ -221,7 +221,8 @@ class SwitcherScreen(EagleScreen):
             self._said = said
             text = self.query_one("#said", Static)
             text.update(said)
-            # Its own request for room is lost where one is being served already.
+            # Textual (8.2) counts a second request for room only once the first was served, so
+            # that a text which changes in between keeps the height it had.
             self.call_after_refresh(text.refresh, layout=True)
 
     def _draw_rows(self, part: Part) -> None:

@@ -12,7 +12,6 @@ from rich.segment import Segment
 from rich.style import Style
 
 from eagletui.model.loglevels import STAMP, Level
-from eagletui.model.safe import safe_line
 
 RANK_COLOURS = 4
 GUTTER = 2
@@ -30,11 +29,6 @@ _NUMBER = re.compile(r"\d+")
 _STAMP = re.compile(STAMP.pattern.decode())
 
 Styler = Callable[[str], Style]
-
-
-def safe_text(line: bytes) -> str:
-    """A line without anything that could harm the terminal or give a secret away."""
-    return safe_line(line)
 
 
 class Painted(NamedTuple):

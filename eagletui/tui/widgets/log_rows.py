@@ -12,6 +12,7 @@ from textual.strip import Strip
 from eagletui.model.loglevels import continues
 from eagletui.model.logrecords import Levels
 from eagletui.model.logstore import LogStore
+from eagletui.model.safe import safe_line
 from eagletui.tui.widgets import log_lines
 from eagletui.tui.widgets.log_lines import GUTTER, Painted, cells
 from eagletui.tui.widgets.log_style import LogStyles
@@ -115,7 +116,7 @@ class LogRows:
             data = self._store.line(line)
             level = self._levels.of(line)
             painted = log_lines.paint(
-                log_lines.safe_text(data),
+                safe_line(data),
                 level,
                 self._style,
                 continued=level in ("error", "warning") and continues(data),

@@ -20,6 +20,7 @@ from eagletui.model.logfilter import LogFilter, compile_pattern
 from eagletui.model.logindex import LogIndex
 from eagletui.model.loglevels import Level
 from eagletui.model.logstore import LogStore
+from eagletui.model.safe import safe_line
 from eagletui.tui.widgets import log_lines
 from eagletui.tui.widgets.log_rows import LogRows
 from eagletui.tui.widgets.log_search import Finder
@@ -194,7 +195,7 @@ class LogView(ScrollView, can_focus=True):
         number = self.current
         if number is None and rows:
             number = self._line(min(round(self.scroll_y) + max(1, self._page), rows) - 1)
-        return "" if number is None else log_lines.safe_text(self.store.line(number))
+        return "" if number is None else safe_line(self.store.line(number))
 
     # --- keys ------------------------------------------------------------------------------------
 
