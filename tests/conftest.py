@@ -16,6 +16,9 @@ settings.load_profile("eagletui")
 # the tests start would inherit it: an interrupt would never end them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+# Under nohup the tests shall go on; a handler of theirs, unlike SIG_IGN, is not inherited.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

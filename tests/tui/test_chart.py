@@ -9,7 +9,7 @@ from array import array
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.strip import Strip
@@ -279,6 +279,7 @@ def test_relative_time_labels(span: float, room: int, labels: str) -> None:
 
 
 @given(st.floats(0.2, 1e8), st.integers(1, 20))
+@example(span=0.9999, room=1)
 def test_one_axis_tells_time_in_one_unit_and_even_steps(span: float, room: int) -> None:
     ticks = scale.time_ticks(END - span, END, room, now=END)
     *before, present = [text for _, text in ticks]

@@ -134,6 +134,9 @@ class TimeUnit(NamedTuple):
     steps: tuple[float, ...]
 
 
+# A span is a difference of clock readings: it may fall short of what it stands for by so much.
+_SLACK = 1.0001
+
 # One axis has one unit: 1m is told in seconds, 5m, 15m and 1h in minutes.
 TIME_UNITS = (
     TimeUnit("s", 1, 2 * _MINUTE, (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60)),
@@ -156,16 +159,16 @@ def time_ticks(
 ) -> list[tuple[float, str]]:
     """Moments to name below the chart, at most `room`: relative to `now`, or by the clock."""
     span = end - begin
-    unit = next(unit for unit in TIME_UNITS if span <= unit.longest * 1.0001)
+    unit = next(unit for unit in TIME_UNITS if span <= unit.longest * _SLACK)
     units = span / unit.seconds
-    within = [each for each in unit.steps if each <= units * 1.0001] or [unit.steps[0]]
-    fitting = [each for each in within if units / each <= max(1, room) * 1.0001] or within[-1:]
+    within = [each for each in unit.steps if each <= units * _SLACK] or [unit.steps[0]]
+    fitting = [each for each in within if units / each <= max(1, room) * _SLACK] or within[-1:]
     # With a step that divides the span, the left edge has its label as well.
     whole = (each for each in fitting[:2] if abs(units / each - round(units / each)) < 1e-4)
     each = next(whole, fitting[0])
     step = each * unit.seconds
     if now is not None:
-        count = int(min(span / step + 1e-9, 1000))
+        count = int(min(span / step * _SLACK, 1000))
         return [(now - n * step, _before(n * each, unit)) for n in range(count, -1, -1)]
     # Clock ticks fall on round local times.
     offset = local_offset(end)
