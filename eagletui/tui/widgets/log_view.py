@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from time import monotonic
 from typing import ClassVar
 
@@ -25,6 +24,7 @@ from eagletui.tui.widgets import log_lines
 from eagletui.tui.widgets.log_rows import LogRows
 from eagletui.tui.widgets.log_search import Finder
 from eagletui.tui.widgets.log_style import STYLE_SHEET, LogStyles
+from eagletui.tui.widgets.scroll_bar import SteadyScrollBar
 
 SLICE = 0.008
 """Seconds of work at once."""
@@ -119,7 +119,6 @@ class LogView(ScrollView, can_focus=True):
         self._widest = 0
         self._laid_out: tuple[object, list[Strip]] | None = None
         self._generation = 0
-        self._thumb: tuple[int, int] | None = None
 
     @property
     def current(self) -> int | None:
@@ -380,19 +379,20 @@ class LogView(ScrollView, can_focus=True):
         """Take another virtual size without a layout: our own place on the screen stays."""
         self.set_reactive(ScrollView.virtual_size, extent)
 
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The view's own kind of bar, made when it is first asked for, as Textual makes its."""
+        if self._vertical_scrollbar is None:
+            bar = SteadyScrollBar(name="vertical", thickness=self.scrollbar_size_vertical)
+            self._vertical_scrollbar = bar
+            bar.display = False
+            self.app._start_widget(self, bar)
+        return self._vertical_scrollbar
+
     def _draw_scrollbar(self) -> None:
-        """Draw the scroll bar anew only where it looks different: it costs like ten rows."""
-        bar, total = self.vertical_scrollbar, self.virtual_size.height
-        bar.set_reactive(ScrollBar.window_virtual_size, total)
-        bar.set_reactive(ScrollBar.position, bar.validate_position(self.scroll_y))
-        height = bar.size.height
-        # As the bar is drawn: in eighths of a cell.
-        size = max(1.0, height * self._page / total) if total > self._page else 0.0
-        start = (height - size) * self.scroll_y / (total - self._page) if size else 0.0
-        thumb = (int(start * 8), ceil(size * 8))
-        if thumb != self._thumb:
-            self._thumb = thumb
-            bar.refresh()
+        bar = self.vertical_scrollbar
+        assert isinstance(bar, SteadyScrollBar)
+        bar.measure(self.virtual_size.height, self._page, self.scroll_y)
 
     @property
     def _rows(self) -> int:
