@@ -181,9 +181,8 @@ def import_lines(imported: Imported) -> list[str]:
     if "PATH" in imported.profile.environment:
         lines.append("PATH was kept: it says which Python the command starts.")
     if imported.left_out:
-        lines.append(
-            f"Left out, for they belong to a terminal or a job: {', '.join(imported.left_out)}."
-        )
+        names = ", ".join(imported.left_out)
+        lines.append(f"Left out, for they belong to a terminal, a job or an image: {names}.")
     if server.runner != "process":
         lines.append(
             f"It is run by {server.runner} ({server.unit or server.container}); set "

@@ -33,8 +33,12 @@ from eagletui.model.profile import (
 from eagletui.model.references import reference, written
 from eagletui.model.secrets import is_secret_flag, is_secret_name, mask
 
-# What belongs to the terminal or the job in which the server happened to be started.
-_PASSING = re.compile(r"TMUX|TMUX_PANE|STY|SLURM_\w+")
+# What belongs to the terminal or the job in which the server happened to be started, and what an
+# image says about itself: no program reads it to behave in another way.
+_PASSING = re.compile(
+    r"TMUX|TMUX_PANE|STY|SLURM_\w+"
+    r"|NVIDIA_(?:REQUIRE_\w+|PRODUCT_NAME|DRIVER_CAPABILITIES)|(?:CUDA|NCCL)_VERSION"
+)
 # A command line does not depend on it.
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=timezone.utc)
 _UNNAMED = re.compile(r"(?a)\W+")
@@ -57,7 +61,8 @@ class Imported(Data, frozen=True):
 
     Attributes:
         secrets: what has to be in eagletui's environment before it starts.
-        left_out: variables that were not taken over, for they belong to a terminal or a job.
+        left_out: variables that were not taken over, for they belong to a terminal, a job or an
+            image.
     """
 
     profile: Profile

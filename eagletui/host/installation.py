@@ -54,18 +54,25 @@ class Look(Data, frozen=True):
 
 
 async def look_at(
-    host: Host, python: str, asked: Mapping[str, Any], *, timeout: float = LOOK_SECONDS
+    host: Host,
+    python: str,
+    asked: Mapping[str, Any],
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = LOOK_SECONDS,
 ) -> Look:
     """Ask the host's Python; a host without one says so in `problem`.
 
     Args:
         asked: the fields of `engine.check.asked.Question`.
+        environment: variables to call it with; they are seen in the host's list of processes.
 
     Raises:
         HostError: the connection is gone, or the host does not answer in time.
     """
     argument = msgspec.json.encode(asked).decode()
-    done = await host.run([python, "-", argument], stdin=_SCRIPT.read_bytes(), timeout=timeout)
+    command = [*_within(environment), python, "-", argument]
+    done = await host.run(command, stdin=_SCRIPT.read_bytes(), timeout=timeout)
     if done.ok:
         try:
             return msgspec.json.decode(done.stdout.strip().rpartition(b"\n")[2], type=Look)
@@ -77,14 +84,20 @@ async def look_at(
     return Look(problem=f"{python} does not run on the host: {said or 'it says nothing'}.")
 
 
-async def read_help(host: Host, python: str, *, timeout: float = HELP_SECONDS) -> str:
+async def read_help(
+    host: Host,
+    python: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = HELP_SECONDS,
+) -> str:
     """`python -m sglang.launch_server --help`; it imports torch and takes seconds.
 
     Raises:
         HostError: the connection is gone, or SGLang does not start.
     """
     command: Sequence[str] = [python, "-m", "sglang.launch_server", "--help"]
-    done = await host.run(command, timeout=timeout)
+    done = await host.run([*_within(environment), *command], timeout=timeout)
     if not done.ok:
         raise HostError(
             f"SGLang's --help fails on {host.name}: {safe(_last_line(done.stderr))}",
@@ -92,6 +105,13 @@ async def read_help(host: Host, python: str, *, timeout: float = HELP_SECONDS) -
             advice=f"Try `{' '.join(command)}` on the host.",
         )
     return done.stdout.decode("utf-8", "replace")
+
+
+def _within(environment: Mapping[str, str] | None) -> list[str]:
+    """The words before a command that set its variables."""
+    return (
+        ["env", *(f"{name}={value}" for name, value in environment.items())] if environment else []
+    )
 
 
 def _last_line(output: bytes) -> str:

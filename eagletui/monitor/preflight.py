@@ -49,11 +49,12 @@ async def host_facts(
     holders = [process for process in processes if process.pid not in leaving]
     asked = question(plan)
     asked = msgspec.structs.replace(asked, pids=tuple(process.pid for process in holders))
-    found = await look_at(host, asked.python, msgspec.structs.asdict(asked))
+    wanted = {k: v for k, v in msgspec.structs.asdict(asked).items() if k != "environment"}
+    found = await look_at(host, asked.python, wanted, environment=asked.environment)
     return HostFacts(
         version=found.version,
         problem=_problem(found, asked),
-        options=await _options(host, found, memory),
+        options=await _options(host, found, asked, memory),
         target=found.target,
         draft=found.draft,
         port_holder=_port_holder(found, leaving),
@@ -92,7 +93,7 @@ def _holder(process: GpuProcess, found: Look) -> GpuHolder:
 
 
 async def _options(
-    host: Host, found: Look, memory: InstallationMemory
+    host: Host, found: Look, asked: Question, memory: InstallationMemory
 ) -> tuple[Option, ...] | None:
     if not found.version:
         return None
@@ -101,7 +102,8 @@ async def _options(
     if kept is not None:
         return kept
     try:
-        options = parse_help(await read_help(host, found.python))
+        text = await read_help(host, found.python, environment=asked.environment)
+        options = parse_help(text)
     except HostError:
         return None
     if len(options) < FEW_OPTIONS:

@@ -114,11 +114,22 @@ def test_a_natural_command_line_needs_no_order() -> None:
     imported = import_server(
         KIMI_ARGV,
         name="kimi",
-        environment={"NCCL_PROTO": "LL", "TMUX_PANE": "%1", "SLURM_JOB_ID": "7"},
+        environment={
+            "NCCL_PROTO": "LL",
+            "TMUX_PANE": "%1",
+            "SLURM_JOB_ID": "7",
+            "NCCL_VERSION": "2.28.3-1",
+            "NVIDIA_REQUIRE_CUDA": "cuda>=13.0 brand=unknown",
+        },
         log="logs/{profile}-{time}.log",
     )
     assert imported.profile == KIMI
-    assert imported.left_out == ("SLURM_JOB_ID", "TMUX_PANE")
+    assert imported.left_out == (
+        "NCCL_VERSION",
+        "NVIDIA_REQUIRE_CUDA",
+        "SLURM_JOB_ID",
+        "TMUX_PANE",
+    )
     assert imported.secrets == ()
 
 

@@ -140,6 +140,23 @@ async def test_a_python_with_it_tells_version_and_place(
     assert again.key("h") != key
 
 
+async def test_what_the_servers_environment_points_to_counts(host: Host, tmp_path: Path) -> None:
+    info = tmp_path / ODD / "sglang-0.5.16.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.16\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "servers-python").symlink_to(sys.executable)
+    environment = {
+        "PYTHONPATH": str(tmp_path / ODD),
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+    }
+    wanted = asked(tmp_path, sglang=True)
+    found = await look_at(host, "servers-python", wanted, environment=environment)
+    assert (found.version, found.sglang_problem, found.problem) == ("0.5.16", "", "")
+    missing = await look_at(host, "no-such-python", wanted, environment=environment)
+    assert missing == Look(problem="There is no no-such-python on the host.")
+
+
 async def test_a_host_without_that_python(host: Host, tmp_path: Path) -> None:
     found = await look_at(host, "/no/such/python", asked(tmp_path))
     assert found == Look(problem="There is no /no/such/python on the host.")
@@ -165,7 +182,9 @@ class Answering:
 async def test_help_is_asked_as_an_argument_vector() -> None:
     host = Answering(Completed(status=0, stdout=b"usage: x\n", stderr=b"noise"))
     assert await read_help(host, "/opt/py") == "usage: x\n"  # type: ignore[arg-type]
-    assert host.asked == [["/opt/py", "-m", "sglang.launch_server", "--help"]]
+    await read_help(host, "py", environment={"PYTHONPATH": "/a b"})  # type: ignore[arg-type]
+    command = ["-m", "sglang.launch_server", "--help"]
+    assert host.asked == [["/opt/py", *command], ["env", "PYTHONPATH=/a b", "py", *command]]
 
 
 async def test_a_help_that_fails_says_why() -> None:

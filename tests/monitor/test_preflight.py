@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from eagletui.engine.check.asked import interpreter, question
 from eagletui.host.base import Completed
@@ -160,6 +161,23 @@ def test_what_is_asked() -> None:
     assert (asked.target, asked.draft, asked.address, asked.port) == ("/m", "d", "0.0.0.0", 5)
     assert (asked.workdir, asked.log) == ("/w", "l")
     assert asked.files == ("/c.json", "t.jinja")
+
+
+async def test_the_servers_python_is_asked_with_the_servers_paths(tmp_path: Path) -> None:
+    machine = Machine()
+    plan = replace(
+        PLAN,
+        environment={"PYTHONPATH": "/opt/site", "HF_TOKEN": "hf_x", "LD_LIBRARY_PATH": "/l"},
+    )
+    memory = InstallationMemory(tmp_path)
+    await host_facts(machine, plan, memory=memory)  # type: ignore[arg-type]
+    called = [argv for argv in machine.asked if argv[0] == "env"]
+    assert [argv[:3] for argv in called] == [
+        ["env", "PYTHONPATH=/opt/site", "LD_LIBRARY_PATH=/l"]
+    ] * 2
+    assert not any(
+        "hf_x" in word or "environment" in word for argv in machine.asked for word in argv
+    )
 
 
 def test_a_containers_files_are_not_looked_for_on_its_host() -> None:

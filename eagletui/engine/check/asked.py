@@ -26,6 +26,17 @@ _FILE_FLAGS = (
     "--ssl-certfile",
 )
 _CHAT = "--chat-template"
+# What decides which Python a word is, and what it finds to import.
+_PYTHON_VARIABLES = (
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+)
 
 
 class Question(Data, frozen=True):
@@ -33,6 +44,7 @@ class Question(Data, frozen=True):
 
     Attributes:
         python: the interpreter to ask with.
+        environment: what it has to be called with, to find what the server will find.
         sglang: whether that interpreter is the one that runs the server.
         target, draft: paths or names as the command line has them; "" where there is none.
         address, port: where the server will listen.
@@ -43,6 +55,7 @@ class Question(Data, frozen=True):
 
     python: str
     sglang: bool
+    environment: dict[str, str] = {}
     target: str = ""
     draft: str = ""
     address: str = "127.0.0.1"
@@ -67,6 +80,11 @@ def question(plan: StartPlan) -> Question:
     return Question(
         python=python or _PLAIN,
         sglang=python is not None and seen,
+        environment={
+            name: plan.environment[name]
+            for name in _PYTHON_VARIABLES
+            if name in plan.environment and seen
+        },
         target=(situation.text("--model-path") or "") if seen else "",
         draft=(situation.drafting.draft or "") if seen else "",
         address=situation.text("--host") or "127.0.0.1",
