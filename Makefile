@@ -1,6 +1,7 @@
 # Everything a fresh checkout needs. The environment lands in .venv and is made again only when pyproject.toml changes.
 #   make PYTHON=python3.12 …   another Python (3.10 or later)      make NO_UV=1 …   pip even where uv is there
 #   make demo ARGS="--speed 30"   make test ARGS="-k ladder -x"    more for the command behind the target
+#   make test ARGS="-n 0 --pdb"                                    one test after the other, in this process
 
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -16,8 +17,8 @@ help: ## this list
 demo: $(VENV)/.stamp-run ## watch a simulated SGLang host: no GPU, no SSH server, no configuration
 	@$(PY) -m eagletui demo $(ARGS)
 
-test: $(VENV)/.stamp-test ## every test but the live ones
-	$(PY) -m pytest -m "not live" $(ARGS)
+test: $(VENV)/.stamp-test ## every test but the live ones, two files at a time where there are two cores
+	$(PY) -m pytest -m "not live" -n $$($(PY) -m tests.workers) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.stamp-dev ## format, rules, types and the layers between the rooms
 	$(PY) -m ruff format --check .

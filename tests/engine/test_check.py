@@ -99,7 +99,8 @@ CASES = [
     Case("--admin-api-key k", "flag-too-new secret-visible", "0.5.7"),
     Case("--enable-metrcs", "unknown-flag"),
     Case("--enable-metrcs", "flag-not-known", "0.5.22"),
-    Case("--decode-log-int 5"),
+    Case("--decode-log-int 5", "flag-twice"),
+    Case("--tensor-par 1"),
     Case("--mode x", "ambiguous-flag"),
     Case("--tp-size", "flag-without-value"),
     Case("--enable-metrics=1", "value-for-switch"),
@@ -110,6 +111,12 @@ CASES = [
     Case("--speculative-algorithm eagle", "bad-choice mtp-without-draft speculative-defaults spec-v1", "0.5.10"),
     Case("--port 30001 --port 30002", "flag-twice"),
     Case("--port 30001 --port 30001"),
+    Case("--tp 1 --tensor-parallel-size 1", "flag-twice"),
+    Case("--tp 1 --tensor-parallel-size 2", "flag-twice"),
+    Case("--tp 1 --tp-size 1", "flag-twice"),
+    Case("--model m", "flag-twice"),
+    Case("--cuda-graph-max-bs 8 --cuda-graph-max-bs-decode 8", "flag-twice flag-deprecated", "0.5.19"),
+    Case(f"{CHAIN} --speculative-draft-model d", "flag-twice"),
     Case("--config=x.yaml", "config-joined config-file"),
     Case("--config x.yaml", "config-file"),
     # --- all or none of the three
@@ -176,6 +183,25 @@ CASES = [
     Case(f"{CHAIN} --attention-backend torch_native --speculative-draft-attention-backend triton"),
     Case(f"{CHAIN} --attention-backend torch_native --decode-attention-backend triton", "backend-without-draft"),
     Case("--speculative-algorithm NGRAM --attention-backend torch_native"),
+    # --- deterministic inference
+    Case("--enable-deterministic-inference"),
+    Case("--enable-deterministic-inference --attention-backend triton"),
+    Case("--enable-deterministic-inference --attention-backend intel_amx", "deterministic-refused"),
+    Case("--enable-deterministic-inference --attention-backend fa4"),
+    Case("--enable-deterministic-inference --attention-backend fa4", "deterministic-refused", "0.5.9"),
+    Case("--enable-deterministic-inference --attention-backend trtllm_mha", "deterministic-refused", "0.5.3"),
+    Case(f"{TREE} --enable-deterministic-inference --attention-backend trtllm_mha", "trtllm-mha-tree deterministic-refused"),
+    Case("--attention-backend torch_native"),
+    Case("--speculative-algorithm UNO --enable-deterministic-inference", "deterministic-refused"),
+    Case("--speculative-algorithm UNO"),
+    Case(f"{CHAIN} --enable-deterministic-inference"),
+    Case(f"{CHAIN} --enable-deterministic-inference", "deterministic-unseeded", "0.5.16"),
+    Case("--enable-deterministic-inference", "", "0.5.16"),
+    Case("--speculative-algorithm NGRAM --enable-deterministic-inference", "", "0.5.16"),
+    Case("--tp 2 --enable-deterministic-inference", "", environment={"NCCL_PROTO": "LL"}),
+    Case("--tp 2 --enable-deterministic-inference", "variable-overwritten", environment={"NCCL_MAX_NCHANNELS": "4"}),
+    Case("--tp 2 --enable-deterministic-inference", "", "0.5.22", {"NCCL_MAX_NCHANNELS": "4"} | TIMER),
+    Case("--tp 2 --enable-deterministic-inference", "variable-overwritten", "0.5.22", {"NCCL_ALGO": "Ring"} | TIMER),
     # --- adaptive
     Case(f"{CHAIN} --speculative-adaptive"),
     Case(f"{SPEC} --speculative-adaptive"),
@@ -312,6 +338,23 @@ def test_a_misspelt_flag_says_the_nearest() -> None:
     )
 
 
+def test_two_spellings_of_one_flag_are_told_with_the_value_that_counts() -> None:
+    finding = only("--tp 4 --tensor-parallel-size 8")
+    assert finding.severity == "warning"
+    assert finding.path == "server.flags.tensor-parallel-size"
+    assert finding.message == (
+        "--tp and --tensor-parallel-size are one flag: the last value counts, 8."
+    )
+    assert finding.advice == "Keep one of them, best as --tp-size."
+    switches = only("--enable-tf32-matmul --no-enable-tf32-matmul")
+    assert switches.message.endswith("the last value counts, --no-enable-tf32-matmul.")
+
+
+def test_a_flag_given_twice_is_told_without_its_secret() -> None:
+    told = [f.message for f in found("--api-key first --api-key second") if f.code == "flag-twice"]
+    assert told == ["--api-key is given twice: the last value counts, •••."]
+
+
 def test_misspelt_variables_say_the_nearest() -> None:
     finding = only("", environment={"NCCL_PROTOO": "LL"})
     assert (finding.path, finding.advice) == ("environment.NCCL_PROTOO", "Did you mean NCCL_PROTO?")
@@ -364,6 +407,8 @@ LLAMA: dict[str, object] = {
     "architectures": ["LlamaForCausalLM"],
     "vocab_size": 128256,
     "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
     "max_position_embeddings": 8192,
     "bos_token_id": 128000,
     "eos_token_id": [128001, 128009],
@@ -384,6 +429,17 @@ HOST_CASES: list[tuple[str, HostFacts, str]] = [
     (CHAIN, models({"hidden_size": 2048}), "draft-of-another-model"),
     (CHAIN, models({"hidden_size": 2048, "target_hidden_size": 4096}), ""),
     (swapped(CHAIN, "STANDALONE"), models({"hidden_size": 2048}), ""),
+    (CHAIN, models({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [2, 16, 29]}}), ""),
+    (CHAIN, models({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [2, 30, 57]}}), "draft-layers"),
+    (swapped(CHAIN, "EAGLE"), models({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [2, 30, 57]}}), ""),
+    ("--tp 8", models(), ""),
+    ("--tp 3", models(), "heads-not-shared"),
+    ("--tp 3 --device cpu", models(), ""),
+    ("--tp 6 --attn-dp-size 3", models(), ""),
+    ("--tp 6 --attn-dp-size 2", models(), "heads-not-shared"),
+    ("--tp 6 --attn-cp-size 3", models(), ""),
+    ("--enable-deterministic-inference --attention-backend flashinfer", models(), ""),
+    ("--enable-deterministic-inference --attention-backend flashinfer", models(architectures=["DeepseekV3ForCausalLM"]), "deterministic-refused"),
     (CHAIN, models({"eos_token_id": 128009}), ""),
     (CHAIN, models({"eos_token_id": 2}), "draft-tokenizer"),
     (CHAIN, models({"max_position_embeddings": 2048}), "draft-context-refused"),
@@ -416,6 +472,7 @@ HOST_CASES: list[tuple[str, HostFacts, str]] = [
     ("--tp 8 --disable-custom-all-reduce", HostFacts(nvlink=True), "custom-all-reduce-off"),
     ("--tp 8", HostFacts(nvlink=False), "custom-all-reduce-pcie"),
     ("--tp 2", HostFacts(nvlink=False), ""),
+    ("--tp 8 --enable-deterministic-inference", HostFacts(nvlink=False), ""),
 ]  # fmt: skip
 
 

@@ -46,8 +46,8 @@ LATER = frozenset(
 )
 # What the lab's machine refuses for reasons of its own: no such GPU, no such file.
 ELSEWHERE = (
-    *("trtllm_mha", "c.json", "x.yaml", "DSPARK"),
-    *("--enable-two-batch-overlap", "--enable-deterministic-inference"),
+    *("trtllm_mha", "c.json", "x.yaml", "DSPARK", "UNO"),
+    "--enable-two-batch-overlap",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
+from eagletui.engine.check import deterministic
 from eagletui.engine.check.modes import on
 from eagletui.engine.check.situation import Finds, Found, Situation
 from eagletui.engine.check.variables import (
@@ -141,7 +142,7 @@ def _not_nccl(situation: Situation) -> str:
         return ""
     if situation.ours and situation.gpus == 1:
         return "one GPU has nobody to talk to"
-    for flag in ("--disable-custom-all-reduce", "--enable-symm-mem"):
+    for flag in ("--disable-custom-all-reduce", "--enable-symm-mem", deterministic.FLAG):
         if situation.given(flag):
             return ""
     custom = "custom all-reduce carries every message up to 8 MB"
@@ -165,8 +166,10 @@ def custom_all_reduce_off(situation: Situation) -> Finds:
 
 def custom_all_reduce_pcie(situation: Situation) -> Finds:
     """More than two PCIe GPUs: SGLang switches custom all-reduce off by itself."""
-    on_by_default = not situation.given("--disable-custom-all-reduce")
-    if situation.facts.nvlink is False and situation.tp_size > 2 and on_by_default:
+    asked_off = any(
+        situation.given(flag) for flag in ("--disable-custom-all-reduce", deterministic.FLAG)
+    )
+    if situation.facts.nvlink is False and situation.tp_size > 2 and not asked_off:
         yield Found(
             "server.flags.disable-custom-all-reduce",
             "Without NVLink SGLang switches custom all-reduce off for more than two GPUs: NCCL "
@@ -195,13 +198,13 @@ def overwritten(situation: Situation) -> Finds:
                 f"SGLang overwrites CUDA_DEVICE_MAX_CONNECTIONS with {value}.",
                 "Leave it out.",
             )
-    if "NCCL_ALGO" in environment and situation.given("--enable-deterministic-inference"):
-        yield Found(
-            path_of("NCCL_ALGO"),
-            "Deterministic inference sets NCCL_ALGO=allreduce:tree and switches custom all-reduce "
-            "off.",
-            "Leave one of the two out.",
-        )
+    for name in deterministic.pinned(situation):
+        if name in environment:
+            yield Found(
+                path_of(name),
+                f"Deterministic inference overwrites {name}, and switches custom all-reduce off.",
+                "Leave one of the two out.",
+            )
 
 
 def metrics_folder(situation: Situation) -> Finds:

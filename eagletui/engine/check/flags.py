@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from eagletui.engine.check.situation import Finds, Found, Situation, place
+from eagletui.engine.check.situation import Finds, Found, Situation, now, place
 from eagletui.engine.flags.argv import Complaint, Given
 from eagletui.engine.flags.table import FLAGS, Flag
 from eagletui.engine.releases import Range, version
@@ -202,16 +202,27 @@ def bad_choice(situation: Situation) -> Finds:
 
 
 def twice(situation: Situation) -> Finds:
-    """A flag that is given twice with different values."""
-    seen: dict[str, tuple[str, ...]] = {}
+    """A flag that is given twice: with different values, or under two of its spellings."""
+    seen: dict[str, Given] = {}
     for given in situation.arguments.given:
-        if given.flag in seen and seen[given.flag] != given.values:
+        flag = now(given.flag)
+        before = seen.get(flag)
+        seen[flag] = given
+        if before is None:
+            continue
+        if before.word != given.word:
             yield Found(
-                place(given.flag),
-                f"{given.flag} is given twice: the last value counts, {_words(given)}.",
+                place(given.word),
+                f"{before.word} and {given.word} are one flag: the last value counts, "
+                f"{_value(given)}.",
+                f"Keep one of them, best as {flag}.",
+            )
+        elif before.values != given.values:
+            yield Found(
+                place(given.word),
+                f"{given.word} is given twice: the last value counts, {_words(given)}.",
                 "Keep one of them.",
             )
-        seen[given.flag] = given.values
 
 
 def no_model(situation: Situation) -> Finds:
@@ -267,6 +278,10 @@ def own_script(situation: Situation) -> Finds:
 def _shown(complaint: Complaint) -> str:
     secret = is_secret_name(complaint.word)
     return repr(MASK if secret else mask(complaint.value))
+
+
+def _value(given: Given) -> str:
+    return _words(given) if given.values else given.word
 
 
 def _words(given: Given) -> str:

@@ -15,6 +15,7 @@ _CONTEXT_KEYS = (
     "max_position_embeddings",
 )
 DRAFT = "speculative.draft-model-path"
+_LISTENS = "eagle_aux_hidden_state_layer_ids"
 _LONGER = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
 _PADDING = 0.02
 """Vocabularies that differ by less are padded differently, not different."""
@@ -132,6 +133,40 @@ def draft_of_another(situation: Situation) -> Finds:
             f"The draft was made for a model with hidden size {draft}, this one has {target}: the "
             "server fails while it loads the draft or at the first step.",
             "Use a draft that was trained for this model.",
+        )
+
+
+def draft_layers(situation: Situation) -> Finds:
+    """An EAGLE3 draft that listens to layers the model does not have: trained on a deeper one."""
+    layers = _text_config(situation.target).get("num_hidden_layers")
+    settings = situation.draft.get("eagle_config")
+    if situation.drafting.algorithm != "EAGLE3" or not isinstance(layers, int):
+        return
+    ids = _ids(settings.get(_LISTENS)) if isinstance(settings, dict) else frozenset[int]()
+    beyond = frozenset(layer for layer in ids if layer >= layers)
+    if beyond:
+        yield Found(
+            DRAFT,
+            f"The draft listens to layer {_list(beyond)}, the model has {layers}: the server fails "
+            "at the first step.",
+            "Use a draft that was trained for this model.",
+        )
+
+
+def heads_not_shared(situation: Situation) -> Finds:
+    """Attention heads that the ranks cannot share evenly: an assertion while the model is built."""
+    heads = _text_config(situation.target).get("num_attention_heads")
+    ranks = situation.tp_size // situation.attention_dp
+    padded = situation.text("--device") == "cpu"  # 0.5.23 fills the heads up there
+    if not isinstance(heads, int) or heads < 1 or ranks < 2 or padded:
+        return
+    if heads % ranks and not situation.given("--attn-cp-size"):
+        fitting = ", ".join(str(n) for n in range(1, ranks) if heads % n == 0)
+        yield Found(
+            "server.flags.tp-size",
+            f"The model's {heads} attention heads cannot be shared by {ranks} ranks: the server "
+            "ends with an AssertionError.",
+            f"Use one of {fitting}.",
         )
 
 

@@ -45,9 +45,8 @@ NO_DRAFT_BACKEND = frozenset(
     }
 )
 
-# The union of the candidates of the built-in configuration.
+# The union of the candidates of the built-in configuration; 0.5.11 to 0.5.13 refuse nothing.
 ADAPTIVE_STEPS: tuple[tuple[str, frozenset[int]], ...] = (
-    ("0.5.11", frozenset({1, 3, 7})),
     ("0.5.14", frozenset({0, 1, 3, 7})),
     ("0.5.20", frozenset({0, 1, 3, 5, 7})),
 )

@@ -75,7 +75,7 @@ class Situation:
 
     @cached_property
     def _values(self) -> dict[str, tuple[str, ...]]:
-        return {_NOW.get(given.flag, given.flag): given.values for given in self.arguments.given}
+        return {now(given.flag): given.values for given in self.arguments.given}
 
     def given(self, flag: str) -> bool:
         """Whether the flag is there."""
@@ -158,6 +158,11 @@ class Situation:
         """The model's first architecture, "" where it is not known."""
         names = self.target.get("architectures")
         return str(names[0]) if isinstance(names, list) and names else ""
+
+
+def now(flag: str) -> str:
+    """What a flag is called today: an old name and its new one set the same thing."""
+    return _NOW.get(flag, flag)
 
 
 def place(flag: str) -> str:

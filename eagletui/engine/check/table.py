@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from eagletui.engine.check import environment, flags, host, models, modes, serving, speculative
+from eagletui.engine.check import (
+    deterministic,
+    environment,
+    flags,
+    host,
+    models,
+    modes,
+    serving,
+    speculative,
+)
 from eagletui.engine.check.situation import Finds, Situation
 from eagletui.model.finding import FindingSeverity
 
@@ -88,10 +97,12 @@ RULES: tuple[Rule, ...] = (
     Rule("attention-dp-speculation", "error", _F, modes.attention_dp),
     Rule("spec-v2-tree", "error", _ALL, modes.spec_v2_tree),
     Rule("decoupled-draft", "error", _F, modes.decoupled),
+    Rule("deterministic-refused", "error", _FH, deterministic.refused),
     Rule("tree-made-chain", "warning", _F, modes.tree_made_chain),
     Rule("tree-pages-backend", "warning", _FH, modes.tree_pages_unknown_backend),
     Rule("adaptive-off", "warning", _F, modes.adaptive_falls_back),
     Rule("mixed-chunk-off", "warning", _F, modes.mixed_chunk),
+    Rule("deterministic-unseeded", "warning", _F, deterministic.unseeded),
     Rule("spec-v2-variable", "warning", _E, modes.spec_v2),
     Rule("graphs-below-requests", "info", _F, modes.graphs_below_requests),
     Rule("running-requests-48", "info", _F, modes.running_requests),
@@ -122,6 +133,8 @@ RULES: tuple[Rule, ...] = (
     Rule("context-too-long", "error", _ALL, models.context_too_long),
     Rule("draft-vocabulary", "error", _H, models.draft_vocabulary),
     Rule("draft-of-another-model", "error", _FH, models.draft_of_another),
+    Rule("heads-not-shared", "error", _FH, models.heads_not_shared),
+    Rule("draft-layers", "error", _FH, models.draft_layers),
     Rule("draft-context-refused", "error", _ALL, models.draft_context_refused),
     Rule("draft-tokenizer", "warning", _H, models.draft_tokenizer),
     Rule("draft-context", "warning", _ALL, models.draft_context),

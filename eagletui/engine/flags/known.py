@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from eagletui.engine.flags.table import CHOICES, FLAGS, HIDDEN, Flag, Kind
@@ -42,13 +43,20 @@ class KnownFlags:
     """The flags of one SGLang.
 
     Args:
-        flags: its flags; those that are only likely come with `sure` False.
+        flags: its flags.
+        likely: those by their names that it probably has; they come with `sure` False.
         complete: whether it has no other flags.
     """
 
-    def __init__(self, flags: Iterable[Known], *, complete: bool) -> None:
+    def __init__(
+        self,
+        flags: Iterable[Known],
+        likely: Mapping[str, Known] = MappingProxyType({}),
+        *,
+        complete: bool,
+    ) -> None:
         self.complete = complete
-        self.by_name: Mapping[str, Known] = {name: flag for flag in flags for name in flag.names}
+        self.by_name: Mapping[str, Known] = {**_by_name(flags), **likely}
 
     def exact(self, word: str) -> Known | None:
         """The flag that is spelt so."""
@@ -64,6 +72,10 @@ class KnownFlags:
         return iter(self.by_name)
 
 
+def _by_name(flags: Iterable[Known]) -> dict[str, Known]:
+    return {name: flag for flag in flags for name in flag.names}
+
+
 def flags_of(release: Version, options: tuple[Option, ...] | None = None) -> KnownFlags:
     """The flags of a release; where the installation was asked, its own options count alone."""
     if options is None:
@@ -77,17 +89,15 @@ def _flags_of(release: str) -> KnownFlags:
     if version == Version(LISTED_RELEASE):
         return KnownFlags(listed_flags(), complete=True)
     rows = [_known(row, version) for row in FLAGS if version in Range(row.since, row.until)]
-    return KnownFlags([*rows, *_likely()], complete=False)
+    return KnownFlags(rows, _likely(), complete=False)
 
 
 @functools.lru_cache(maxsize=1)
-def _likely() -> tuple[Known, ...]:
+def _likely() -> dict[str, Known]:
     """What the table does not govern: most releases have it, none is known to."""
     governed = {name for row in FLAGS for name in row.names.split()}
-    return tuple(
-        Known(flag.names, flag.kind, flag.nargs, flag.choices, False)
-        for flag in listed_flags()
-        if governed.isdisjoint(flag.names)
+    return _by_name(
+        flag._replace(sure=False) for flag in listed_flags() if governed.isdisjoint(flag.names)
     )
 
 
