@@ -1,22 +1,24 @@
 """The fast way through the lines a serving log is made of: batches and access lines.
 
-The *shape* of a line is the line with every digit made 0. A server writes hundreds of thousands of
-lines in a few hundred shapes, and everything the reader decides about a line it decides by its
-shape. So each shape is read once, in full and to the letter, and says where its numbers stand;
-lines of a known shape are then only looked up and cut. A line whose shape is none of the usual
-ones is handed out as it is, for the reader.
+Decode lines of the form met last are taken out of a block by one expression (`decodeform`). What
+is left is read by its shape. The *shape* of a line is the line with every digit made 0. A server
+writes hundreds of thousands of lines in a few hundred shapes, and everything the reader decides
+about a line it decides by its shape. So each shape is read once, in full and to the letter, and
+says where its numbers stand; lines of a known shape are then only looked up and cut. A line whose
+shape is none of the usual ones is handed out as it is, for the reader.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from itertools import repeat
+from collections.abc import Callable, Sequence
+from itertools import compress, repeat
 from struct import Struct
 from typing import NamedTuple
 
 import msgspec
 
+from eagletui.engine.decodeform import DecodeForm, Number, form_key, form_of, looks_like
 from eagletui.engine.logline import is_access, read_batch, read_record
 from eagletui.engine.splitter import RECORD_START, logical
 
@@ -33,14 +35,19 @@ _TELLING = (
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONGEST = 1024  # no line of a usual shape is longer
 _MOST_SHAPES = 4096
+_MOST_FORMS = 64
+_NEWLINE = ord("\n")
 
-# The numbers of a decode line, in the order in which all releases write them: pair, form, and
-# whether a usual line has it.
+# The numbers of a decode line, in the order in which all releases write them: pair, form, whether
+# a usual line has it, and how it begins where lines are read by their form: such that the texts
+# are numbers in JSON, and compare as their numbers do.
 _NUMBERS = (
-    ("#running-req", re.compile(r"[0-9]{1,9}"), True),
-    ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False),
-    ("gen throughput (token/s)", re.compile(r"[0-9]+\.[0-9]+"), True),
+    ("#running-req", re.compile(r"[0-9]{1,9}"), True, rb"[0-9]{1,9}"),
+    ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False, rb"[1-9][0-9]{0,8}"),
+    ("gen throughput (token/s)", re.compile(r"[0-9]+\.[0-9]+"), True, rb"(?:[1-9][0-9]{0,8}|0)"),
 )
+_FIELDS = len(_NUMBERS) + 1
+_ACCEPT = 1
 
 _Cut = Callable[[bytes], "tuple[bytes, ...]"]
 _NONE = (b"",) * len(_NUMBERS)
@@ -79,14 +86,67 @@ class Steady(NamedTuple):
 
 
 class SteadyReader:
-    """Takes blocks apart and remembers the shapes it has met."""
+    """Takes blocks apart and remembers the shapes and forms it has met."""
 
     def __init__(self) -> None:
         self._cuts: dict[bytes, _Cut] = {}
         self._odd: set[bytes] = set()
+        self._form: DecodeForm | None = None
+        self._forms: dict[bytes, DecodeForm | None] = {}
 
     def read(self, block: bytes) -> Steady | None:
         """Take apart a block of whole lines; None where it must be read in full."""
+        if self._form is not None:
+            steady = self._by_form(self._form, block)
+            if steady is not None:
+                return steady
+        steady = self._by_shape(block)
+        if steady is not None and steady.samples:
+            self._learn(block)
+        return steady
+
+    def _by_form(self, form: DecodeForm, block: bytes) -> Steady | None:
+        """The same where no decode line but of this form stands in the block."""
+        parts = form.expression.split(block)
+        texts = parts[::_FIELDS]
+        rest = b"".join(texts)
+        if DECODE_LITERAL in rest:
+            return None
+        # Where the lines between the decode lines stand in the block.
+        places: list[int] = []
+        for index in compress(range(len(texts)), texts):
+            text = texts[index]
+            if text[-1] != _NEWLINE:
+                return None
+            first = index + len(places)
+            places += range(first, first + text.count(b"\n"))
+        between = self._by_shape(rest)
+        if between is None or between.samples:
+            return None
+        speeds = _speeds(parts[3::_FIELDS])
+        if speeds is None:
+            return None
+        return Steady(
+            samples=len(speeds),
+            running=parts[1::_FIELDS],
+            accept_length=[] if _ACCEPT in form.empty else parts[2::_FIELDS],
+            gen_throughput=speeds,
+            others=[(places[index], line) for index, line in between.others],
+            lines=len(speeds) + between.lines,
+        )
+
+    def _learn(self, block: bytes) -> None:
+        """Take the form of the block's first decode line for that of the next blocks."""
+        start = block.rfind(b"\n", 0, block.find(DECODE_LITERAL)) + 1
+        line = block[start : block.find(b"\n", start)]
+        key = form_key(line)
+        if key not in self._forms:
+            if len(self._forms) >= _MOST_FORMS:
+                self._forms.clear()
+            self._forms[key] = _form_of(line)
+        self._form = self._forms[key]
+
+    def _by_shape(self, block: bytes) -> Steady | None:
         lines = block.split(b"\n")
         shapes = block.translate(_ZEROS).split(b"\n")
         lines.pop()
@@ -105,9 +165,8 @@ class SteadyReader:
                 return None
         rows = [cut(line) for cut, line in zip(cuts, lines, strict=True) if cut is not _nothing]
         running, accept, throughput = zip(*rows, strict=True) if rows else ((), (), ())
-        try:
-            speeds = _floats.decode(b"[" + b",".join(throughput) + b"]")
-        except msgspec.DecodeError:
+        speeds = _speeds(throughput)
+        if speeds is None:
             return None
         lengths = [text for text in accept if text]
         return Steady(len(speeds), list(running), lengths, speeds, others, len(lines))
@@ -128,6 +187,13 @@ class SteadyReader:
             elif len(shape) <= _LONGEST:
                 self._odd.add(shape)
         return cut
+
+
+def _speeds(texts: Sequence[bytes]) -> list[float] | None:
+    try:
+        return _floats.decode(b"[" + b",".join(texts) + b"]")
+    except msgspec.DecodeError:
+        return None
 
 
 def _how_to_cut(line: bytes) -> _Cut | None:
@@ -152,12 +218,25 @@ def _how_to_cut(line: bytes) -> _Cut | None:
 
 def _cut_numbers(line: bytes, pairs: dict[str, str]) -> _Cut | None:
     """Cuts the numbers out of a decode line, each by its place; None where one looks different."""
+    places = _places(line, pairs)
+    if places is None:
+        return None
     layout = ""
     position = 0
-    for name, form, needed in _NUMBERS:
+    for start, end in places:
+        layout += f"{start - position}x{end - start}s"
+        position = end
+    return Struct(f"{layout}{len(line) - position}x").unpack
+
+
+def _places(line: bytes, pairs: dict[str, str]) -> list[tuple[int, int]] | None:
+    """Where the numbers of a decode line stand; one that need not be there is empty."""
+    places: list[tuple[int, int]] = []
+    position = 0
+    for name, form, needed, _ in _NUMBERS:
         text = pairs.get(name)
         if text is None and not needed and name.encode() not in line:
-            layout += "0s"
+            places.append((position, position))
             continue
         if text is None or not form.fullmatch(text) or line.count(name.encode()) != 1:
             return None
@@ -165,9 +244,24 @@ def _cut_numbers(line: bytes, pairs: dict[str, str]) -> _Cut | None:
         if start < 0:
             return None
         start += len(name) + 2
-        layout += f"{start - position}x{len(text)}s"
         position = start + len(text)
-    return Struct(f"{layout}{len(line) - position}x").unpack
+        places.append((start, position))
+    return places
+
+
+def _form_of(line: bytes) -> DecodeForm | None:
+    """The form of a decode line that the reader would read as it stands."""
+    if _how_to_cut(line) in (None, _nothing):
+        return None
+    batch = read_batch(read_record(line.decode("utf-8", "replace")).text)
+    places = _places(line, batch[1]) if batch is not None else None
+    if batch is None or places is None:
+        return None  # something stands before its record
+    numbers = [
+        Number(start, end, looks_like(line[start:end], whole))
+        for (start, end), (*_, whole) in zip(places, _NUMBERS, strict=True)
+    ]
+    return form_of(line, batch[1], numbers)
 
 
 def first_decode(block: bytes) -> bytes:
