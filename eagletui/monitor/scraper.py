@@ -16,6 +16,7 @@ from eagletui.engine.rates import RateMeter
 from eagletui.engine.server_info import PATHS, read_server_info
 from eagletui.model.base import Data
 from eagletui.model.events import Event, InfoRead, Scraped, ScrapeFailed
+from eagletui.model.literals import Literals
 from eagletui.model.readings import Reading
 
 # A scrape costs the server 30 to 200 ms of its HTTP loop: leave it at least four times as long.
@@ -49,6 +50,7 @@ class Scraper:
         server: key that events carry.
         url: base address as seen from the host.
         api_key: sent as a bearer token where there is one.
+        secrets: what is covered in every reply.
         wall: the user's clock.
         held: words about the process that listens on the server's port in its place, "" for none.
             As long as there is one, nothing is read: its numbers are not this server's.
@@ -62,9 +64,11 @@ class Scraper:
         url: str,
         api_key: str | None,
         wall: Callable[[], float],
+        secrets: Literals | None = None,
         held: Callable[[], str] = lambda: "",
     ) -> None:
         self._session = session
+        self._secrets = secrets or Literals()
         self._held = held
         self._server = server
         self._url = url
@@ -230,5 +234,7 @@ class Scraper:
             async for block in response.content.iter_chunked(1 << 16):
                 body += block
                 if len(body) > MAX_BODY:
-                    return Reply(status=response.status, body=bytes(body), whole=False)
-            return Reply(status=response.status, body=bytes(body))
+                    return Reply(
+                        status=response.status, body=self._secrets.hide(bytes(body)), whole=False
+                    )
+            return Reply(status=response.status, body=self._secrets.hide(bytes(body)))

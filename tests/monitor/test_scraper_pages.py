@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
 
-from eagletui.model.events import ScrapeFailed
+from eagletui.model.events import InfoRead, Scraped, ScrapeFailed
+from eagletui.model.literals import Literals
 from eagletui.monitor.scraper import Scraper
 
 REPLY = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -34,3 +38,58 @@ async def test_a_key_from_a_command_line_may_be_anything(key: str, sent: bool) -
     assert isinstance(failed, ScrapeFailed)
     assert failed.problem == "unauthorised"
     assert (b"Authorization: Bearer sesame" in heads[0]) is sent
+
+
+@asynccontextmanager
+async def answering(reply: Callable[[str], tuple[int, bytes]]) -> AsyncIterator[str]:
+    """An address that answers each path so."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+        status, body = reply(path)
+        writer.write(
+            b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
+            % (status, len(body), body)
+        )
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_a_servers_own_secret_is_covered_in_every_reply() -> None:
+    secrets = Literals(["hunter2/Zq"])
+    info = {"version": "0.5.23", "note": "got hunter2/Zq", "n": 1, "hunter2/Zq": ["hunter2%2FZq"]}
+    pages = {
+        "/metrics": (200, b'sglang:num_running_reqs{model_name="hunter2/Zq"} 3\n'),
+        "/server_info": (200, json.dumps(info).replace("/", "\\/").encode()),
+    }
+    answers = answering(lambda path: pages.get(path, (404, b"")))
+    async with answers as url, aiohttp.ClientSession() as session:
+        scraper = Scraper(
+            session, server="s", url=url, api_key=None, secrets=secrets, wall=lambda: 1.0
+        )
+        scraped, read = await scraper.once()
+    assert isinstance(scraped, Scraped)
+    assert scraped.reading.running == 3
+    assert isinstance(read, InfoRead)
+    assert read.args["note"].startswith("got ***")
+    assert "hunter2" not in repr((scraped, read))
+
+
+async def test_neither_does_an_error_tell_it() -> None:
+    answers = answering(lambda path: (500, b"wrong: hunter2Zq"))
+    async with answers as url, aiohttp.ClientSession() as session:
+        scraper = Scraper(
+            session,
+            server="s",
+            url=url,
+            api_key=None,
+            secrets=Literals(["hunter2Zq"]),
+            wall=lambda: 1.0,
+        )
+        (failed,) = await scraper.once()
+    assert isinstance(failed, ScrapeFailed)
+    assert "wrong: *********" in failed.detail
