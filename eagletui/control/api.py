@@ -31,13 +31,14 @@ __all__ = [
 
 
 class Running(Data, frozen=True):
-    """A server that runs and is to go. Its command line is unmasked: never show it."""
+    """A server that runs and is to go. Command line and environment are unmasked: never shown."""
 
     pid: int
     start_ticks: int
     port: int
     argv: tuple[str, ...] = ()
     python: str = ""
+    environment: dict[str, str] = {}
 
     def __repr__(self) -> str:
         """Without the command line: a traceback may show it."""
@@ -52,6 +53,7 @@ class Running(Data, frozen=True):
             port=port,
             argv=raw.argv,
             python=raw.exe or raw.python,
+            environment=raw.environment or {},
         )
 
 

@@ -10,12 +10,16 @@ from eagletui.engine.reader import LogReader
 from eagletui.host.base import FilePosition, Host
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import SEVERITY_ORDER, Diagnosis
+from eagletui.model.literals import Literals, LiteralStream, Shown
 
 Tell = Callable[[ev.Event], None]
 
 
 class LaunchLog:
     """Reads on where it stopped, also over a lost connection.
+
+    Args:
+        secrets: what is covered before it is read.
 
     Attributes:
         ready: whether the ready line was read.
@@ -24,10 +28,13 @@ class LaunchLog:
         phases: seconds by phase, as the log tells.
     """
 
-    def __init__(self, path: str, *, inode: int | None, offset: int, tell: Tell) -> None:
+    def __init__(
+        self, path: str, *, inode: int | None, offset: int, secrets: Literals, tell: Tell
+    ) -> None:
         self._path = path
         self._position = FilePosition(inode=inode, offset=offset) if inode is not None else None
         self._reader = LogReader("launch")
+        self._shown = LiteralStream(secrets)
         self._tell = tell
         self._diagnoses: list[Diagnosis] = []
         self.ready = False
@@ -48,15 +55,17 @@ class LaunchLog:
                 if chunk.data:
                     self.moved = time.monotonic()
                 if chunk.gap:
+                    self._read(self._shown.cut())
                     self._reader.gap()
                 self._position = chunk.position
-                self._take(self._reader.feed(chunk.data, at=time.time()))
+                self._read(self._shown.feed(chunk.start, chunk.data))
         finally:
             with contextlib.suppress(AttributeError):
                 await chunks.aclose()  # type: ignore[attr-defined]
 
     def finish(self) -> Diagnosis | None:
         """The process is gone: what the log says of it, the worst first."""
+        self._read(self._shown.cut())
         self._take(self._reader.finish(time.time()))
         return self.verdict
 
@@ -65,6 +74,9 @@ class LaunchLog:
         """The worst that the log told so far, of what ends a server."""
         bad = [d for d in self._diagnoses if d.severity in ("fatal", "error")]
         return min(bad, key=lambda d: SEVERITY_ORDER[d.severity], default=None)
+
+    def _read(self, shown: Shown) -> None:
+        self._take(self._reader.feed(shown.data, at=time.time()))
 
     def _take(self, events: list[ev.Event]) -> None:
         for event in events:

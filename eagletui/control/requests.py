@@ -13,9 +13,11 @@ import aiohttp
 from eagletui.engine.command import parse_command
 from eagletui.engine.loads import read_loads
 from eagletui.host.base import Host
+from eagletui.model.literals import Literals, literals_of
 
 _TIMEOUT = 3.0
 _TOKENS = 4
+_MOST = 1 << 20
 _ADMIN = "--admin-api-key"
 
 
@@ -25,13 +27,17 @@ class ServerHttp:
     Args:
         argv: its command line, unmasked: keys are taken from it, used, and never shown.
         port: where it answers.
+        secrets: what is covered in every reply; those of the command line too.
     """
 
-    def __init__(self, host: Host, argv: Sequence[str], port: int) -> None:
+    def __init__(
+        self, host: Host, argv: Sequence[str], port: int, secrets: Literals | None = None
+    ) -> None:
         command = parse_command(argv)
         self._host = host
         self._url = f"{command.url.rpartition(':')[0]}:{port}"
         self._key = command.api_key
+        self._secrets = literals_of(argv) | (secrets or Literals())
         self._admin_key = _value(argv, _ADMIN) or self._key
 
     async def running(self) -> int | None:
@@ -76,7 +82,7 @@ class ServerHttp:
             except asyncio.TimeoutError:
                 return f"no token within {limit:g} s"
             except (aiohttp.ClientError, OSError) as error:
-                return str(error) or type(error).__name__
+                return self._secrets.hide_text(str(error)) or type(error).__name__
             # A server without tokenizer takes ids alone.
             if not said.startswith("HTTP 4"):
                 break
@@ -92,7 +98,7 @@ class ServerHttp:
                 headers=_bearer(self._key),
             ) as reply,
         ):
-            body = await reply.content.read(1 << 20)
+            body = self._secrets.hide(await reply.content.read(_MOST))
             if reply.status != 200:
                 return f"HTTP {reply.status}: {body[:200].decode('utf-8', 'replace')}"
         try:
@@ -107,7 +113,9 @@ class ServerHttp:
 
     async def _get(self, session: aiohttp.ClientSession, path: str) -> bytes | None:
         async with session.get(self._url + path, headers=_bearer(self._key)) as reply:
-            return await reply.content.read(1 << 20) if reply.status == 200 else None
+            if reply.status != 200:
+                return None
+            return self._secrets.hide(await reply.content.read(_MOST))
 
     def _session(self, limit: float = _TIMEOUT) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(

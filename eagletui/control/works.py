@@ -18,6 +18,7 @@ from eagletui.control.requests import ServerHttp
 from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.events import Event
+from eagletui.model.literals import Literals, literals_of
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.model.restart import Action, Happened, Standing
 from eagletui.model.safe import safe
@@ -54,6 +55,13 @@ class Facts:
         self.new_argv: tuple[str, ...] = plan.argv if plan is not None else ()
         self.child: dict[str, Any] = {}
         self.log: LaunchLog | None = None
+
+    @property
+    def secrets(self) -> Literals:
+        """What the logs and the replies of both may hold."""
+        plan, old = self.plan, self.old
+        new = literals_of(plan.argv, plan.environment) if plan is not None else Literals()
+        return new | (literals_of(old.argv, old.environment) if old is not None else Literals())
 
     @property
     def port(self) -> int:
@@ -145,7 +153,11 @@ class Works:
 
     def _old_http(self) -> ServerHttp | None:
         old = self._facts.old
-        return ServerHttp(self._host, old.argv, old.port) if old is not None else None
+        return (
+            ServerHttp(self._host, old.argv, old.port, self._facts.secrets)
+            if old is not None
+            else None
+        )
 
     async def _drained(self) -> Happened:
         http = self._old_http()
@@ -278,6 +290,7 @@ class Works:
             child.get("log", ""),
             inode=child.get("inode"),
             offset=child.get("offset", 0),
+            secrets=self._facts.secrets,
             tell=lambda event: self._tell("", event),
         )
 
@@ -293,7 +306,7 @@ class Works:
         argv = facts.new_argv
         if self._which == "back":
             argv = facts.old.argv if facts.old is not None else ()
-        http = ServerHttp(self._host, argv, facts.child.get("port") or facts.port)
+        http = ServerHttp(self._host, argv, facts.child.get("port") or facts.port, facts.secrets)
         asking = asyncio.ensure_future(http.first_token(self._limits.first_token))
         try:
             watched = await self._watch(asking.done, limit=None, stalls=False)

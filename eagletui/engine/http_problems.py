@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 from typing import NamedTuple
@@ -17,6 +18,19 @@ class Problem(NamedTuple):
     detail: str
     advice: str = ""
     loading: bool = False
+
+
+class Unfinished(asyncio.TimeoutError):
+    """A reply began, and was not over in time.
+
+    Args:
+        seconds: how long it was waited for, if that is known.
+        size: bytes that came, unpacked.
+    """
+
+    def __init__(self, seconds: float | None, size: int) -> None:
+        within = f"within {seconds:g} s" if seconds is not None else "in time"
+        super().__init__(f"The reply began, but was not over {within}: {size:,} bytes came.")
 
 
 # Names of exceptions (or of their bases), as classes of aiohttp, asyncio and the host are called.
@@ -77,6 +91,13 @@ def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
         error: what the HTTP client, the connection or a reader raised.
         ready: whether the server was ready before, so that a refusal is no longer loading.
     """
+    if isinstance(error, Unfinished):
+        return Problem(
+            "timeout",
+            str(error),
+            "The way to the server is slow, or something before it holds the reply back: scrape "
+            "less often, and ask SGLang's own port.",
+        )
     problem = _problem(error)
     words = _words(error)
     if problem == "refused":
@@ -135,6 +156,8 @@ def classify_reply(
     whole: bool = True,
     path: str = "/metrics",
     key_sent: bool = False,
+    packed: str = "",
+    sized: bool = True,
 ) -> Problem | None:
     """A reply that is of no use; None where it is fine.
 
@@ -142,9 +165,11 @@ def classify_reply(
         body: its beginning is enough.
         whole: False where reading stopped at the limit.
         key_sent: whether an API key went with the request.
+        packed: how the reply was packed (`gzip`), "" for not at all.
+        sized: whether the reply said how long it is.
     """
     if 200 <= status < 300:
-        return None if whole else Problem("too large", *_SAID["too large"])
+        return None if whole else _too_large(packed, sized)
     words = excerpt(body, 120)
     said = f"HTTP {status} for {path}" + (f": {words}" if words else "")
     if status in (401, 403):
@@ -170,3 +195,21 @@ def classify_reply(
     if status >= 500:
         return Problem("server error", said, "See the log for what the server says about it.")
     return Problem("not metrics", said, "Check the address: it should be SGLang's own port.")
+
+
+def _too_large(packed: str, sized: bool) -> Problem:
+    """A reply that was given up at the limit of a page."""
+    if packed:
+        return Problem(
+            "too large",
+            f"The reply is packed ({safe(packed)[:20]}) and unpacks to far more than a page of "
+            "metrics.",
+            "No SGLang does that: check the address and any proxy before it.",
+        )
+    if not sized:
+        return Problem(
+            "too large",
+            "The reply does not end: it is far longer than a page of metrics and goes on.",
+            "This address gives a stream: check it.",
+        )
+    return Problem("too large", *_SAID["too large"])

@@ -16,6 +16,7 @@ from eagletui.host.listening import listeners, listens, stranger
 from eagletui.host.processes import Found, RawServer, find_servers
 from eagletui.host.versions import sglang_version
 from eagletui.model.errors import ConnectionLost, HostError
+from eagletui.model.literals import literals_of
 from eagletui.model.safe import safe
 from eagletui.model.server import LogPlace
 from eagletui.monitor.api import Wanted
@@ -98,6 +99,7 @@ class Discovery:
                     process=process,
                     url=command.url,
                     api_key=self._wanted.api_key or command.api_key,
+                    secrets=literals_of(raw.argv, raw.environment, self._wanted.api_key),
                     log_problem=raw.log_problem,
                     port_held_by=held_by.get(raw.pid),
                 )
@@ -190,10 +192,17 @@ class Discovery:
         named = [t for t in targets if t.process.pid == self._wanted.pid]
         ours = named or (targets if len(targets) == 1 else [])
         if not ours:
+            # Whose log it is, nobody says: it may hold any server's.
+            secrets = literals_of((), None, self._wanted.api_key)
+            for target in targets:
+                secrets |= target.secrets
             given = given_server(self._log, self._metrics)
             if self._wanted.pid is not None:
                 given = replace(given, hidden=f"No SGLang server has pid {self._wanted.pid}.")
-            return [*targets, Target(process=given, url=url, api_key=self._wanted.api_key)]
+            return [
+                *targets,
+                Target(process=given, url=url, api_key=self._wanted.api_key, secrets=secrets),
+            ]
         target = ours[0]
         log = LogPlace(kind="given", target=self._log, detail="given by hand")
         process = replace(

@@ -384,6 +384,7 @@ class Monitor:
                 wall=self._wall,
                 started_at=process.started_at,
             )
+        tail.hide(target.secrets)
         return tail
 
     async def _scrape(self, target: Target, tail: Tail) -> None:
@@ -397,6 +398,7 @@ class Monitor:
             server=target.process.key,
             url=target.url,
             api_key=target.api_key,
+            secrets=target.secrets,
             wall=self._wall,
             held=lambda: self._port_held(target.process.key),
         )

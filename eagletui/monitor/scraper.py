@@ -9,13 +9,14 @@ from collections.abc import Callable
 import aiohttp
 from msgspec.structs import replace
 
-from eagletui.engine.http_problems import classify_exception, classify_reply
+from eagletui.engine.http_problems import Unfinished, classify_exception, classify_reply
 from eagletui.engine.loads import read_loads, with_moments
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics
 from eagletui.engine.rates import RateMeter
 from eagletui.engine.server_info import PATHS, read_server_info
 from eagletui.model.base import Data
 from eagletui.model.events import Event, InfoRead, Scraped, ScrapeFailed
+from eagletui.model.literals import Literals
 from eagletui.model.readings import Reading
 
 # A scrape costs the server 30 to 200 ms of its HTTP loop: leave it at least four times as long.
@@ -34,11 +35,18 @@ HELD_ADVICE = (
 
 
 class Reply(Data, frozen=True):
-    """An HTTP reply that came, whole or cut at the limit."""
+    """An HTTP reply that came, whole or cut at the limit.
+
+    Attributes:
+        packed: its Content-Encoding; `body` is unpacked.
+        sized: whether it said how long it is.
+    """
 
     status: int
     body: bytes
     whole: bool = True
+    packed: str = ""
+    sized: bool = True
 
 
 class Scraper:
@@ -49,6 +57,7 @@ class Scraper:
         server: key that events carry.
         url: base address as seen from the host.
         api_key: sent as a bearer token where there is one.
+        secrets: what is covered in every reply.
         wall: the user's clock.
         held: words about the process that listens on the server's port in its place, "" for none.
             As long as there is one, nothing is read: its numbers are not this server's.
@@ -62,9 +71,11 @@ class Scraper:
         url: str,
         api_key: str | None,
         wall: Callable[[], float],
+        secrets: Literals | None = None,
         held: Callable[[], str] = lambda: "",
     ) -> None:
         self._session = session
+        self._secrets = secrets or Literals()
         self._held = held
         self._server = server
         self._url = url
@@ -143,7 +154,12 @@ class Scraper:
             problem = classify_exception(error, ready=self._answered)
             return None, self._failed(problem.problem, problem.detail, problem.advice)
         problem_or_none = classify_reply(
-            reply.status, reply.body[:4096], whole=reply.whole, key_sent=bool(self._headers)
+            reply.status,
+            reply.body[:4096],
+            whole=reply.whole,
+            key_sent=bool(self._headers),
+            packed=reply.packed,
+            sized=reply.sized,
         )
         if problem_or_none is not None:
             p = problem_or_none
@@ -225,10 +241,24 @@ class Scraper:
         return None
 
     async def _get(self, path: str) -> Reply:
+        """One reply, read as far as a page may be long, with the server's secrets covered.
+
+        Raises:
+            Unfinished: it began and was not over in time.
+        """
+        body = bytearray()
         async with self._session.get(self._url + path, headers=self._headers) as response:
-            body = bytearray()
-            async for block in response.content.iter_chunked(1 << 16):
-                body += block
-                if len(body) > MAX_BODY:
-                    return Reply(status=response.status, body=bytes(body), whole=False)
-            return Reply(status=response.status, body=bytes(body))
+            try:
+                async for block in response.content.iter_chunked(1 << 16):
+                    body += block
+                    if len(body) > MAX_BODY:
+                        break
+            except asyncio.TimeoutError as error:
+                raise Unfinished(self._session.timeout.total, len(body)) from error
+            return Reply(
+                status=response.status,
+                body=self._secrets.hide(bytes(body)),
+                whole=len(body) <= MAX_BODY,
+                packed=response.headers.get("Content-Encoding", ""),
+                sized="Content-Length" in response.headers,
+            )

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from eagletui.engine.command import CommandLine, parse_command
 from eagletui.host.processes import RawServer
 from eagletui.model.base import Data
+from eagletui.model.literals import Literals
 from eagletui.model.safe import safe
 from eagletui.model.secrets import mask_argv, mask_environment
 from eagletui.model.server import LogPlace, ServerProcess, Worker
@@ -19,6 +20,7 @@ class Target(Data, frozen=True):
 
     Attributes:
         api_key: stays in the monitor.
+        secrets: what its log and its replies may hold of its command line and environment.
         log_problem: what is wrong with where the log goes, one word.
         port_held_by: pid of the process that listens on its port in its place; None where nobody
             does, as far as one may see.
@@ -27,6 +29,7 @@ class Target(Data, frozen=True):
     process: ServerProcess
     url: str = ""
     api_key: str | None = None
+    secrets: Literals = Literals()
     log_problem: str = ""
     port_held_by: int | None = None
 

@@ -13,6 +13,7 @@ from eagletui.host.base import FileChunk, FilePosition, Host
 from eagletui.host.logs import follow_log
 from eagletui.model.errors import ConnectionLost, EagletuiError, HostError
 from eagletui.model.events import Event, GapReason, LogGap, LogOpened, LogText, LogUnavailable
+from eagletui.model.literals import Literals, LiteralStream, Shown
 from eagletui.model.server import LogPlace
 from eagletui.monitor.backoff import delay
 from eagletui.monitor.hub import Hub
@@ -54,6 +55,7 @@ class Tail:
         self._history = history
         self._wall = wall
         self._reader = LogReader(server, clock=clock, started_at=started_at)
+        self._shown = LiteralStream(Literals())
         self._position: FilePosition | None = None
         self._opened = False
         self._heard_at: float | None = None
@@ -65,9 +67,13 @@ class Tail:
         """Whether the end of what was there was reached once."""
         return self.whole.is_set()
 
+    def hide(self, secrets: Literals) -> None:
+        """Cover these too from now on, before anybody sees them."""
+        self._shown.literals |= secrets
+
     def finish(self) -> list[Event]:
         """The process is gone: what the log's last lines meant, with nothing to come after them."""
-        return self._reader.finish(self._wall())
+        return [*self._read(self._shown.cut(), live=True), *self._reader.finish(self._wall())]
 
     async def run(self, host: Host, hub: Hub, note: Callable[[Event], None]) -> None:
         """Follow until cancelled or the connection goes; call again to resume.
@@ -118,6 +124,7 @@ class Tail:
         self._heard_at = time.monotonic()
         events: list[Event] = []
         if chunk.gap:
+            events += self._read(self._shown.cut(), live=chunk.live)
             self._reader.gap()
             self._text = None
             events.append(
@@ -129,16 +136,7 @@ class Tail:
                 )
             )
         if chunk.data:
-            events.append(
-                LogText(
-                    at=at,
-                    server=self._server,
-                    start=chunk.start,
-                    data=chunk.data,
-                    live=chunk.live,
-                )
-            )
-            events += self._reader.feed(chunk.data, at=at, live=chunk.live)
+            events += self._read(self._shown.feed(chunk.start, chunk.data), live=chunk.live)
             self._received = True
             if self._is_binary(chunk.data):
                 advice = "Give the file that the server's output goes to, unpacked, with --log."
@@ -147,6 +145,14 @@ class Tail:
         self._say(hub, note, events)
         if chunk.live:
             self.whole.set()
+
+    def _read(self, shown: Shown, *, live: bool) -> list[Event]:
+        """Bytes fit to be shown, as text and as what they mean."""
+        if not shown.data:
+            return []
+        at = self._wall()
+        text = LogText(at=at, server=self._server, start=shown.start, data=shown.data, live=live)
+        return [text, *self._reader.feed(shown.data, at=at, live=live)]
 
     def _is_binary(self, data: bytes) -> bool:
         """Whether what began here is no text; a hole at the beginning of a log tells nothing."""

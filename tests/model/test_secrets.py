@@ -1,7 +1,12 @@
 # ruff: noqa: E501 - lines of real logs are long
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
+import re
+import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import example, given
@@ -16,7 +21,9 @@ from eagletui.model.secrets import (
     mask_value,
     may_hold_secret,
 )
-from tests.engine.recorded import unpacked
+from tests.engine.recorded import RECORDINGS, unpacked
+
+_OPENERS = {".xz": lzma.decompress, ".gz": gzip.decompress}
 
 ORDINARY = [
     "Decode batch, #running-req: 1, #token: 160, token usage: 0.00, accept len: 2.17, accept rate: 0.54,"
@@ -43,6 +50,14 @@ HARMLESS = [
     "Basic authentication is off; bearer of bad news",
     "[--ssl-keyfile-password SSL_KEYFILE_PASSWORD] [--api-key API_KEY]",
     '{"token": " the", "logprob": -0.1}',
+    "warmup pass: capturing, pass=2, forward_pass=17, compass=north, one_pass='abcdef'",
+    'stop_tokens=[\'</s>\', \'<|im_end|>\'], tokens: [1, 2], "tokens": [" the", " cat"]',
+    "SGLANG_MAX_TOKENS=4096, num_draft_tokens=4 min_tokens=8, MY_TOKENS=16, hf_tokens: [1, 2]",
+    "(1, 'api_key', 'port'), ['tokenizer', 'bert'], ('host', 'example.org')",
+    "ssh://root@gpu01:22, git@github.com:a/b.git, http://127.0.0.1:30000/users/ann@example.org",
+    "monkey=1, monkeys: 3, keys=['a', 'b'], sig=1, key=value, path=/a, pattern: x, signature: y",
+    "Basic functionality; the API key is required; Cookie: ",
+    "api_keys=[], credentials: {}, secrets=(), api_key: str = None",
 ]
 SECRETS = [
     ("--api-key hunter2 --port 1", f"--api-key {MASK} --port 1"),
@@ -78,6 +93,54 @@ SECRETS = [
     ("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.abcdef", MASK),
     ("ssl_keyfile_password='pw'", f"ssl_keyfile_password='{MASK}'"),
     ("token=9abcdefgh", f"token={MASK}"),
+    # --- headers
+    ("[('x-api-key', 'X'), ('a', 'b')]", f"[('x-api-key', '{MASK}'), ('a', 'b')]"),
+    ("(b'authorization', b'Bearer X')", f"(b'authorization', b'{MASK}')"),
+    ('["X-Auth-Key", "X"]', f'["X-Auth-Key", "{MASK}"]'),
+    ("X-Auth-Key: X", f"X-Auth-Key: {MASK}"),
+    ("Cookie: a=b; session=X", f"Cookie: {MASK}"),
+    ("-H 'Set-Cookie: a=\"b\"; session=X' http://h", f"-H 'Set-Cookie: {MASK}' http://h"),
+    ("'cookie': 'a=b; session=X', 'n': 1", f"'cookie': '{MASK}', 'n': 1"),
+    ('Authorization: Digest username="a", response="X"', f"Authorization: {MASK}"),
+    # --- names
+    (
+        "pass=X PGPASS=X PGPASSWORD=X JWT=X",
+        f"pass={MASK} PGPASS={MASK} PGPASSWORD={MASK} JWT={MASK}",
+    ),
+    ("MY_TOKENS=X,Y api_tokens: X", f"MY_TOKENS={MASK} api_tokens: {MASK}"),
+    (f"{'a' * 80}_api_key=X", f"{'a' * 80}_api_key={MASK}"),
+    (f"{'a' * 80}api_key=X", f"{'a' * 80}api_key={MASK}"),
+    ("connectionString=X", f"connectionString={MASK}"),
+    ("line\\ntoken=abcdefgh1", f"line\\ntoken={MASK}"),
+    ("API Key: X", f"API Key: {MASK}"),
+    ("Invalid API key provided: X", f"Invalid API key provided: {MASK}"),
+    ("invalid access token 'X'", f"invalid access token '{MASK}'"),
+    # --- what stands between a name and a value
+    ("api_key => X, :api_key => 'X'", f"api_key => {MASK}, :api_key => '{MASK}'"),
+    ("api_key: Optional[str] = 'X'", f"api_key: Optional[str] = '{MASK}'"),
+    ("api_key%3DX", f"api_key%3D{MASK}"),
+    ("<password>X</password>", f"<password>{MASK}</password>"),
+    ("--api-key -X --port 1", f"--api-key {MASK} --port 1"),
+    ("['--api-key', '-X', '--tp', '8']", f"['--api-key', '{MASK}', '--tp', '8']"),
+    ("keys: api_key=X", f"keys: api_key={MASK}"),
+    # --- values
+    ("api_key=a;X, port=1", f"api_key={MASK}, port=1"),
+    ("(api_key=a,X,port=1)", f"(api_key={MASK},port=1)"),
+    ("--api-key a,b;c&X --port 1", f"--api-key {MASK} --port 1"),
+    ("api_key='a;b,c&X', port=1", f"api_key='{MASK}', port=1"),
+    ("api_key=b'X', port=1", f"api_key=b'{MASK}', port=1"),
+    ('api_key=a"X, port=1', f"api_key={MASK}, port=1"),
+    ("api_keys=['X', \"a]X\"], port=1", f"api_keys=[{MASK}], port=1"),
+    ("'api_keys': ('X', 'Y'), 'n': 1", f"'api_keys': ({MASK}), 'n': 1"),
+    ("API_KEYS=[X,Y] n", f"API_KEYS=[{MASK}] n"),
+    ("credentials: {'user': 'X'}, n", f"credentials: {{{MASK}}}, n"),
+    # --- addresses
+    ("GET /v1?key=X&n=1&sig=Y HTTP/1.1", f"GET /v1?key={MASK}&n=1&sig={MASK} HTTP/1.1"),
+    ("/v1?access_token=X", f"/v1?access_token={MASK}"),
+    ("https://X@github.com/a", f"https://{MASK}@github.com/a"),
+    ("http://u:pa/X@host/v1", f"http://u:{MASK}@host/v1"),
+    ("http://u:p@X@host/v1", f"http://u:{MASK}@host/v1"),
+    ("http://a,http://u:X@host", f"http://a,http://u:{MASK}@host"),
 ]
 
 
@@ -139,6 +202,15 @@ def test_command_lines_environments_and_values() -> None:
         "NCCL_ALGO": "Ring",
         "A": MASK,
     }
+    assert mask_environment({"MY_TOKENS": "x", "SGLANG_X_TOKENS": "64"}) == {
+        "MY_TOKENS": MASK,
+        "SGLANG_X_TOKENS": "64",
+    }
+    headers = [["x-api-key", "x"], ["host", "h"]]
+    assert mask_value("headers", headers) == [["x-api-key", MASK], ["host", "h"]]
+    assert mask_value("", {"credentials": {"user": "x", "n": None}}) == {
+        "credentials": {"user": MASK, "n": None}
+    }
     assert mask_value("args", {"api_key": None, "n": 3, "argv": ["--api-key", "x"]}) == {
         "api_key": None,
         "n": 3,
@@ -146,10 +218,113 @@ def test_command_lines_environments_and_values() -> None:
     }
 
 
+def _recorded_lines() -> Iterator[bytes]:
+    for path in sorted(RECORDINGS.rglob("*")):
+        if path.suffix in _OPENERS:
+            data = _OPENERS[path.suffix](path.read_bytes())
+        elif path.is_file():
+            data = path.read_bytes()
+        else:
+            continue
+        yield from data.replace(b"\r", b"\n").split(b"\n")
+
+
+def test_every_line_of_every_recording_stays_as_it_is() -> None:
+    """No server of the recordings was given a secret."""
+    lines = set(_recorded_lines())
+    assert len(lines) > 20_000
+    for line in lines:
+        text = line.decode("utf-8", "replace")
+        assert mask(text) == text
+    assert sum(b" batch" in line for line in lines) > 1000
+    assert not any(
+        may_hold_secret(line) for line in lines if re.search(rb"(?:Decode|Prefill) batch", line)
+    )
+
+
+ODD = [
+    *(
+        "api_key",
+        "api_key=",
+        "api_key=x,",
+        "api_key:[",
+        'api_key="',
+        "api_key  ",
+        "--api-key ",
+        "-key",
+    ),
+    *(
+        "--api-key',",
+        "('api_key','",
+        "('api_key',(",
+        "[\\\\'key",
+        "(",
+        "cookie: ",
+        "://",
+        "a://b:c@",
+    ),
+    *(
+        "://a:",
+        "-eyJaaaaaaaaaa",
+        "-sk-",
+        "hf_a",
+        "bearer ",
+        "basic aB",
+        "?key=",
+        "&key=a",
+        "<key>",
+        "<key>a",
+    ),
+    *(
+        "api key ",
+        "api  key  is  ",
+        "api_key: str ",
+        "secret={",
+        "token: 1",
+        "token ",
+        "api_key%3d",
+        ".key.",
+    ),
+    *(
+        "A_TOKENS",
+        "key=\0",
+        "pass:",
+        "pass='",
+        "key='\\'",
+        "a,",
+        ",a:",
+        "\\",
+        "\\'",
+        "@",
+        "/",
+        "'",
+        " ",
+    ),
+]
+
+
+def _cost(text: str) -> float:
+    """Seconds of CPU."""
+    data = text.encode()
+    before = time.process_time()
+    mask(text)
+    may_hold_secret(data)
+    return time.process_time() - before
+
+
+@pytest.mark.parametrize("begin", ["", "api_key='", "cookie: http://u:@"])
+def test_no_text_costs_more_than_its_length(begin: str) -> None:
+    """Eight times the text is about eight times the work, whatever it repeats; not sixty-four."""
+    for piece in ODD:
+        short, long = (begin + piece * (length // len(piece)) for length in (4_000, 32_000))
+        assert any(_cost(long) < 16 * _cost(short) + 0.02 for _ in range(5)), (begin, piece)
+
+
 PIECES = (
     'api_key|token|hf_token|password|--api-key|--token|Authorization|Bearer|basic|:|=|\'|"|\\|\\"|,|[|]'
     "|{|}|&|?|\n|\t|http://a:b@c|hf_abcdefghijklmnopq|sk-abcdefghijklmnopqr|160|abcdefghij|None|pat|K_PAT"
-    "|key|#|#token|ſecret|toKen|x-auth|dsn|0.5|-|--|_"
+    "|key|#|#token|ſecret|toKen|x-auth|dsn|0.5|-|--|_|cookie|pass|MY_TOKENS|jwt|api key|provided|=>|%3D"
+    "|(|)|;|?key=|&sig=|<key>|</|https://|@|usage: |s: |/s)|iz|\\n|b'|Digest |a=b; "
 )
 piece = st.sampled_from(PIECES.split("|"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from eagletui.host.listening import Listener
 from eagletui.host.processes import Found, RawServer
@@ -67,6 +68,7 @@ async def test_a_servers_key_goes_to_its_own_address_only(host: list[Any]) -> No
     (own,), _ = await look(Wanted(), host, Found(servers=(RAW,)))
     assert own.api_key == "sesame"
     assert "sesame" not in repr(own)
+    assert own.secrets.hide_text("<sesame>") == "<******>"
     (same,), _ = await look(Wanted(metrics=own.url), host, Found(servers=(RAW,)))
     assert same.api_key == "sesame"
     (elsewhere,), _ = await look(Wanted(metrics="http://elsewhere:1"), host, Found(servers=(RAW,)))
@@ -159,3 +161,13 @@ async def test_what_takes_the_port_of_the_named_server_is_its_restart(host: list
     assert again.process.key == named.process.key
     none, _ = await look(Wanted(pid=7), host, Found(servers=(new, OTHER)))
     assert none == ()
+
+
+async def test_a_log_given_by_hand_may_hold_any_servers_secret(host: list[Any]) -> None:
+    other = replace(OTHER, environment={"HF_TOKEN": "abrakadabra"})
+    targets, _ = await look(
+        Wanted(log="/x.log", api_key="simsalabim"), host, Found(servers=(RAW, other))
+    )
+    given = targets[-1]
+    assert given.process.pid is None
+    assert given.secrets.hide(b"sesame abrakadabra simsalabim").strip(b"* ") == b""

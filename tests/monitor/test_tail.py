@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from eagletui.host.base import FileChunk, FilePosition
 from eagletui.host.local import LocalHost
 from eagletui.model import events as ev
+from eagletui.model.literals import Literals
 from eagletui.model.server import LogPlace
 from eagletui.model.state import State, fold_all
 from eagletui.monitor import tail as tail_module
@@ -149,3 +151,60 @@ async def test_silence_before_the_first_byte_is_not_the_end_of_the_log(
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert not tail.caught_up
+
+
+async def test_a_servers_own_secret_is_covered_wherever_a_chunk_ends(
+    tmp_path: Path, host: LocalHost
+) -> None:
+    """Neither the stored text nor an event of it holds one, and no offset moves."""
+    path = tmp_path / "server.log"
+    path.write_bytes(LINE + b"[2026-01-01 00:00:01] got hunter2Zq, not hunt")
+    told: list[ev.Event] = []
+    tail = make(path)
+    tail.hide(Literals(["hunter2Zq"]))
+
+    def write() -> None:
+        with path.open("ab") as file:
+            file.write(b"er2Zq\nRuntimeError: wrong key hunter2Zq\n")
+
+    def whole(events: list[ev.Event]) -> bool:
+        told[:] = events
+        return text_of(events).endswith(b"*\n")
+
+    await gather_until(tail, host, whole, write_once(write))
+    written = path.read_bytes()
+    assert text_of(told) == written.replace(b"hunter2Zq", b"*********")
+    texts = [event for event in told if isinstance(event, ev.LogText)]
+    assert len(texts) >= 2
+    at = 0
+    for text in texts:
+        assert text.start == at
+        at += len(text.data)
+    assert at == len(written)
+    told += tail.finish()
+    assert "hunter2" not in repr(told)
+
+
+@pytest.mark.parametrize("gap", ["", "lost"])
+async def test_what_was_held_back_is_shown_where_nothing_follows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gap: str
+) -> None:
+    position = FilePosition(inode=1, offset=9)
+    chunks = [FileChunk(start=0, data=b"a bc hunt", position=position)]
+    if gap:
+        chunks.append(FileChunk(start=50, data=b"er2Zq x\n", position=position, gap=gap))
+
+    async def follow(*_: object, **__: object) -> AsyncIterator[FileChunk]:
+        for chunk in chunks:
+            yield chunk
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(tail_module, "follow_log", follow)
+    tail = make(tmp_path / "x")
+    tail.hide(Literals(["hunter2Zq"]))
+    events = await gather_until(
+        tail, None, lambda e: len(e) > (4 if gap else 1) - 1 and tail.caught_up, lambda: None
+    )
+    events += tail.finish()
+    texts = [(e.start, e.data) for e in events if isinstance(e, ev.LogText)]
+    assert texts == [(0, b"a bc "), (5, b"hunt"), *([(50, b"er2Zq x\n")] if gap else [])]
