@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from eagletui.cli.profile_import import imported_server
+from eagletui.cli.profile_import import chosen, import_lines, imported_server, write_import
 from eagletui.control.agent import Agent
 from eagletui.control.api import (
     Detached,
@@ -29,6 +29,7 @@ from eagletui.control.restart import Restart, owner_is_gone, unfinished
 from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
+from eagletui.engine.import_server import Imported
 from eagletui.engine.plan_difference import difference
 from eagletui.engine.releases import Version
 from eagletui.engine.running_profile import with_secrets
@@ -44,6 +45,7 @@ from eagletui.model.restart import Standing
 from eagletui.model.switching import (
     Change,
     Choice,
+    Kept,
     Menu,
     Moment,
     Preview,
@@ -368,6 +370,26 @@ class HostSwitcher:
         """Whether what ran before is put back."""
         if self._restart is not None:
             self._restart.answer(put_back)
+
+    # --- what runs, as a profile --------------------------------------------------------------
+
+    async def profile_name(self, pid: int) -> str:
+        """What a profile of this server would be called."""
+        return (await self._imported(pid, None)).profile.name
+
+    async def keep(self, pid: int, name: str, *, over: bool = False) -> Kept:
+        """Write this server down as a profile of the person's; its secrets are left out."""
+        imported = await self._imported(pid, name)
+        path = await asyncio.to_thread(write_import, imported, force=over)
+        return Kept(
+            name=name, path=str(path), notes=tuple(visible(said) for said in import_lines(imported))
+        )
+
+    async def _imported(self, pid: int, name: str | None) -> Imported:
+        found = await find_servers(self._host)
+        return imported_server(
+            chosen(found.servers, pid, found.looked_at), name=name, place=self._host.name
+        )
 
     # --- what was left ------------------------------------------------------------------------
 

@@ -163,6 +163,30 @@ class Unfinished(Data, frozen=True):
     busy: str = ""
 
 
+class Kept(Data, frozen=True):
+    """What runs, written down as a profile of the person's.
+
+    Attributes:
+        path: where it lies.
+        notes: what to know of it, one sentence each.
+    """
+
+    name: str
+    path: str
+    notes: tuple[str, ...] = ()
+
+
+class ProfileTaken(EagletuiError):
+    """There is a profile of that name already, at `path`."""
+
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(
+            f"There is a profile called {name} already: {path}.",
+            advice="Give the import another name, or --force to write over it.",
+        )
+        self.path = path
+
+
 class SwitchRefused(EagletuiError):
     """A change that is not begun."""
 
@@ -204,4 +228,16 @@ class Switcher(Protocol):
 
     def resume(self, launch: str) -> AsyncGenerator[Moment, None]:
         """Go on with one of them."""
+        ...
+
+    async def profile_name(self, pid: int) -> str:
+        """What a profile of this server would be called."""
+        ...
+
+    async def keep(self, pid: int, name: str, *, over: bool = False) -> Kept:
+        """Write this server down as a profile of the person's; its secrets are left out.
+
+        Raises:
+            ProfileTaken: there is one of that name, and `over` is not given.
+        """
         ...

@@ -62,6 +62,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("switch.speculative", "2", "Speculation", "Focus the list of speculative settings.", "Switch", ("switch",), "choose(2)"),
     Action("switch.environment", "3", "Environment", "Focus the list of environments.", "Switch", ("switch",), "choose(3)"),
     Action("switch.effect", "4", "Effect", "Focus what the choice would do; the arrows scroll it.", "Switch", ("switch",), "choose(4)", (), 2),
+    Action("profile.import", "I", "Import", "Write what runs as a profile of yours, secrets left out.", "Switch", ("main", "log", "details", "switch"), "app.import_profile", ("switcher", "server")),
     Action("restart.cancel", "c", "Cancel restart", "Cancel the restart that goes on, or close what it said at its end.", "Switch", ("main", "servers", "details", "switch", "log"), "app.cancel_restart", ("restart",), 6),
     Action("restart.answer", "a", "Answer", "Answer whether what ran before is put back.", "Switch", ("main", "servers", "details", "switch", "log"), "app.answer_restart", ("asking",), 4),
     Action("restart.resume", "U", "Go on", "Go on with a launch that was left.", "Switch", ("main", "servers", "details"), "app.resume_restart", ("unfinished",), 7),

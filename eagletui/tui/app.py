@@ -292,6 +292,24 @@ class EagleApp(App[None]):
         """Back to what ran before."""
         self.action_switch(back=True)
 
+    def action_import_profile(self) -> None:
+        """Write what runs as a profile of the person's."""
+        server, switcher = self.session.state.server, self.restarts.switcher
+        pid = server.process.pid if server is not None and server.alive else None
+        if switcher is None or pid is None:
+            self.notify("No server runs here that could be written down.", timeout=4)
+            return
+        from eagletui.tui.importing import Import
+
+        Import(self, switcher, pid, self._profile_written).begin()
+
+    def _profile_written(self) -> None:
+        """The switcher shows the new profile at once."""
+        from eagletui.tui.screens.switcher import SwitcherScreen
+
+        if isinstance(self.screen, SwitcherScreen):
+            self.screen.read_menu()
+
     def action_cancel_restart(self) -> None:
         """Cancel the restart that goes on; close one that ended."""
         moment, switcher = self.restarts.active, self.restarts.switcher

@@ -11,7 +11,7 @@ from textual.content import Content
 from eagletui.model.finding import Finding, FindingSeverity
 from eagletui.model.latest import running
 from eagletui.model.restart import account
-from eagletui.model.switching import Change, Moment, Preview, Row, Unfinished
+from eagletui.model.switching import Change, Kept, Moment, Preview, Row, Unfinished
 from eagletui.tui import words
 from eagletui.tui.actions import first_key
 from eagletui.tui.draw import Piece, fit, line, wrap
@@ -272,6 +272,20 @@ def leave_question(moment: Moment) -> Question:
         f"eagletui offers to go on at its next start; or: eagletui launch --resume {moment.launch}",
     )
     return Question(title=f"leave during the restart of {moment.name}?", lines=lines, yes="Leave")
+
+
+def overwrite_question(name: str, path: str) -> Question:
+    """Before a profile of the person's is written over."""
+    return Question(
+        title=f"{name} is there already",
+        lines=(f"{path} would be written over; what stands in it is lost.",),
+        yes="Write over it",
+    )
+
+
+def kept_text(kept: Kept) -> str:
+    """Where a profile was written, and what to know of it."""
+    return "\n".join((kept.path, *kept.notes))
 
 
 # --- the strip ------------------------------------------------------------------------------------

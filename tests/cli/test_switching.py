@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from eagletui.cli import profile_edit
 from eagletui.cli.switching import HostSwitcher
 from eagletui.control.api import Limits, Running
 from eagletui.engine.flagwords import same_flag
 from eagletui.host.local import LocalHost
-from eagletui.model.switching import Change, Choice, Moment, SwitchRefused
+from eagletui.model.errors import EagletuiError
+from eagletui.model.switching import Change, Choice, Moment, ProfileTaken, SwitchRefused
 from eagletui.store.installations import InstallationMemory
 from eagletui.store.launches import LaunchMemory
+from eagletui.store.places import profiles_folder
 from eagletui.store.profiles.shelf import Profiles
 from tests.control.conftest import host, servers
 from tests.control.servers import Servers, alive, argv, environ
@@ -48,6 +53,14 @@ def switcher(host: LocalHost, tmp_path: Path) -> HostSwitcher:
 
 def started(servers: Servers) -> Running:
     return servers.start("--speculative-num-steps", "3", "--api-key", SECRET, NCCL_ALGO="Tree")
+
+
+def read(path: str) -> str:
+    return Path(path).read_text()
+
+
+def write(path: str, text: str) -> None:
+    Path(path).write_text(text)
 
 
 async def driven(switcher: HostSwitcher, choice: Choice) -> list[Moment]:
@@ -189,3 +202,41 @@ async def test_one_at_a_time_and_what_is_left_is_found_and_gone_on_with(
     moments = [moment async for moment in switcher.resume(left.launch)]
     assert moments[-1].standing.state == "ready"
     assert await switcher.unfinished() == ()
+
+
+async def test_what_runs_is_kept_as_a_profile_without_its_secret(
+    servers: Servers, switcher: HostSwitcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    monkeypatch.setattr(profile_edit, "profiles_folder", lambda: folder)
+    old = started(servers)
+    name = await switcher.profile_name(old.pid)
+    kept = await switcher.keep(old.pid, "mine")
+    assert (name, kept.path) == ("imported", str(folder / "mine.toml"))
+    text = read(kept.path)
+    assert SECRET not in text + repr(kept)
+    assert "num-steps = 3" in text
+    assert any("export API_KEY" in note for note in kept.notes)
+
+    write(kept.path, "# mine\n")
+    with pytest.raises(ProfileTaken, match=r"mine\.toml") as taken:
+        await switcher.keep(old.pid, "mine")
+    assert taken.value.path == kept.path
+    assert read(kept.path) == "# mine\n"
+    await switcher.keep(old.pid, "mine", over=True)
+    assert read(kept.path) == text
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+async def test_a_profiles_folder_that_cannot_be_written_is_said(
+    servers: Servers, switcher: HostSwitcher, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(profile_edit, "write_whole", refused)
+    old = started(servers)
+    with pytest.raises(EagletuiError, match=os.strerror(number)) as said:
+        await switcher.keep(old.pid, "mine")
+    assert said.value.what.startswith(f"{profiles_folder() / 'mine.toml'} cannot be written")
+    assert "XDG_CONFIG_HOME" in said.value.advice

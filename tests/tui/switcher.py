@@ -15,9 +15,11 @@ from eagletui.model.restart import RestartState, Standing
 from eagletui.model.switching import (
     Change,
     Choice,
+    Kept,
     Menu,
     Moment,
     Preview,
+    ProfileTaken,
     Row,
     SwitchRefused,
     Unfinished,
@@ -93,6 +95,8 @@ class FakeSwitcher:
         self._guard = guard or Guard()
         self._fails = fails
         self.left = left
+        self.taken: frozenset[str] = frozenset()
+        self.keeps: EagletuiError | None = None
         self.wishes: list[tuple[str, object]] = []
         self._moments: asyncio.Queue[Moment | None] = asyncio.Queue()
         self.standing = Standing(replaces=True)
@@ -160,6 +164,22 @@ class FakeSwitcher:
     def answer(self, put_back: bool) -> None:
         """Remember."""
         self.wishes.append(("answer", put_back))
+
+    async def profile_name(self, pid: int) -> str:
+        """The model's."""
+        return "kimi-k2.5"
+
+    async def keep(self, pid: int, name: str, *, over: bool = False) -> Kept:
+        """As given."""
+        self.wishes.append(("keep", (pid, name, over)))
+        if self.keeps is not None:
+            raise self.keeps
+        if name in self.taken and not over:
+            raise ProfileTaken(name, f"/home/me/profiles/{name}.toml")
+        self._menu = replace(
+            self._menu, servers=(*self._menu.servers, Row(name=name, title="imported", whole=True))
+        )
+        return Kept(name=name, path=f"/home/me/profiles/{name}.toml", notes=("PATH was kept.",))
 
     async def unfinished(self) -> tuple[Unfinished, ...]:
         """As given."""

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from eagletui.model.errors import HostError
 from eagletui.model.profile import Guard
@@ -19,6 +19,7 @@ from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.screens import switcher as screen
 from eagletui.tui.screens.confirm import Confirm, PutBack
 from eagletui.tui.screens.main import MainScreen
+from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.screens.switcher import SwitcherScreen
 from tests.tui.driving import make_app, settle
 from tests.tui.scenes import SCENES
@@ -265,3 +266,79 @@ async def test_a_host_that_does_not_say_is_told_in_words() -> None:
         assert "Press r." in screen_text(app)
         await press(pilot, "enter")
         assert switcher.made("begin") == []
+
+
+async def test_what_runs_is_written_as_a_profile_under_a_name_that_is_asked_for() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher, size=(100, 30)) as (app, pilot):
+        await press(pilot, "I")
+        assert isinstance(app.screen, Prompt)
+        assert app.screen.query_one(Input).value == "kimi-k2.5"
+        await press(pilot, "end", "-", "x", "enter")
+        assert switcher.made("keep") == [(4242, "kimi-k2.5-x", False)]
+        text = screen_text(app)
+        assert "Profile written" in text
+        assert "/home/me/profiles/kimi-k2.5-x.toml" in text
+        assert "PATH was kept." in text
+
+
+async def test_an_import_writes_over_nothing_unasked() -> None:
+    switcher = FakeSwitcher()
+    switcher.taken = frozenset({"kimi-k2.5"})
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "enter")
+        assert isinstance(app.screen, Confirm)
+        assert app.screen.focused is app.screen.query_one("#no")
+        assert "/home/me/profiles/kimi-k2.5.toml would be written over" in screen_text(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, Prompt), "another name is asked for"
+        assert switcher.made("keep") == [(4242, "kimi-k2.5", False)]
+        await press(pilot, "enter", "right", "enter")
+        assert switcher.made("keep")[-1] == (4242, "kimi-k2.5", True)
+
+
+async def test_an_import_given_up_writes_nothing() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "escape")
+        assert switcher.made("keep") == []
+        assert isinstance(app.screen, MainScreen)
+
+
+async def test_a_folder_that_cannot_be_written_is_told_in_words() -> None:
+    switcher = FakeSwitcher()
+    switcher.keeps = HostError(
+        "/home/me/profiles/x.toml cannot be written: Read-only file system.", advice="Make room."
+    )
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "enter")
+        assert "Not written" in screen_text(app)
+        assert "cannot be written: Read-only" in screen_text(app)
+        assert "file system. Make room." in screen_text(app)
+
+
+async def test_a_name_that_no_file_can_have_is_complained_about_at_once() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "end", "/", "x", "enter")
+        assert isinstance(app.screen, Prompt)
+        assert "Use letters, digits, dots, dashes and underscores." in screen_text(app)
+        assert switcher.made("keep") == []
+
+
+async def test_without_a_server_there_is_nothing_to_import() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher, scene="crashed") as (app, pilot):
+        await press(pilot, "I")
+        assert isinstance(app.screen, MainScreen)
+        assert "No server runs here" in screen_text(app)
+
+
+async def test_an_import_from_the_switcher_is_in_its_lists_at_once() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher, size=(120, 40)) as (app, pilot):
+        await press(pilot, "s", "down", "down", "I", "end", "-", "n", "enter")
+        assert isinstance(app.screen, SwitcherScreen)
+        text = screen_text(app)
+        assert "kimi-k2.5-n" in text
+        assert "~ --speculative-num-steps  3 → 5" in text, "what was marked stays marked"
