@@ -13,9 +13,12 @@ from eagletui.model.finding import Finding
 from eagletui.model.profile import Guard
 from eagletui.model.restart import RestartState, Standing
 from eagletui.model.switching import (
+    Before,
     Change,
     Choice,
     Kept,
+    Lock,
+    LockHeld,
     Menu,
     Moment,
     Preview,
@@ -97,6 +100,7 @@ class FakeSwitcher:
         self.left = left
         self.taken: frozenset[str] = frozenset()
         self.keeps: EagletuiError | None = None
+        self.held: Lock | None = None
         self.wishes: list[tuple[str, object]] = []
         self._moments: asyncio.Queue[Moment | None] = asyncio.Queue()
         self.standing = Standing(replaces=True)
@@ -126,18 +130,33 @@ class FakeSwitcher:
             guard=self._guard,
             load=423.0,
             launches=4,
+            before=Before(name=self._menu.back, at=NOW - 3600) if choice.back else None,
         )
 
-    async def begin(self, choice: Choice) -> AsyncGenerator[Moment, None]:
+    async def begin(
+        self, choice: Choice, *, break_lock: bool = False
+    ) -> AsyncGenerator[Moment, None]:
         """Moments as the test tells them."""
+        if break_lock:
+            self.wishes.append(("break", choice))
         if choice.environment == "refused":
             raise SwitchRefused("Refused.")
         self.wishes.append(("begin", choice))
         async for moment in self._stream("kimi-k2.5+chain-5"):
             yield moment
 
-    async def resume(self, launch: str) -> AsyncGenerator[Moment, None]:
+    async def lock(self) -> Lock | None:
+        """As given."""
+        return self.held
+
+    async def resume(
+        self, launch: str, *, break_lock: bool = False
+    ) -> AsyncGenerator[Moment, None]:
         """The same for a launch that was left."""
+        if self.held is not None and not break_lock:
+            raise LockHeld("held")
+        if break_lock:
+            self.wishes.append(("break", launch))
         self.wishes.append(("resume", launch))
         async for moment in self._stream(f"launch {launch}"):
             yield moment
