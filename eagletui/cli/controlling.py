@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from eagletui.cli.options import host_options, json_option
 from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.events import Diagnosed, PhaseBegan, PhaseEnded
+from eagletui.model.permission import Permission, permission
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.model.references import mask_start, mask_start_environment
 from eagletui.model.restart import Standing, account
@@ -28,8 +30,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 INTERRUPTED = 130
 
 
-class ReadOnlySession(EagletuiError):
-    """`--read-only` was given."""
+class NotPermitted(EagletuiError):
+    """Nothing may be changed there, by the session, the host's settings or the profile's guard."""
 
 
 def control_options(command: _F) -> _F:
@@ -54,16 +56,33 @@ def control_options(command: _F) -> _F:
     return host_options(command)
 
 
-def refuse_read_only(ctx: click.Context, given: bool) -> None:
-    """Raise where nothing may be changed.
+def permitted(
+    ctx: click.Context, host: str | None, *, read_only: bool, guard: Guard | None = None
+) -> Permission:
+    """What has to be said before this host is changed.
+
+    Args:
+        host: as it was given; None is this machine.
+        read_only: whether the command itself was given `--read-only`.
 
     Raises:
-        ReadOnlySession: `--read-only`, here or before the command.
+        NotPermitted: nothing may be changed there.
+        ConfigError: `config.toml` cannot be read, and so does not say.
     """
-    if given or ctx.find_root().params.get("read_only"):
-        raise ReadOnlySession(
-            "Nothing is changed: --read-only.", advice="Leave --read-only out to change the host."
-        )
+    from eagletui.tui.config import load_settings
+
+    name = host or "localhost"
+    settings = load_settings().host(name)
+    found = permission(
+        name,
+        session_read_only=read_only or bool(ctx.find_root().params.get("read_only")),
+        host_read_only=settings.read_only,
+        host_protected=settings.protected,
+        guard=guard,
+    )
+    if found.refusal:
+        raise NotPermitted(found.refusal, advice=found.advice)
+    return found
 
 
 async def running_servers(host: Host) -> dict[int, Running]:
@@ -133,24 +152,25 @@ def _shown(argv: Sequence[str]) -> str:
     return shlex.join(mask_start(argv))
 
 
-def confirm(lines: Sequence[str], *, yes: bool, guard: Guard, host: str) -> None:
-    """Ask once, unless the person was sure already.
+def confirm(lines: Sequence[str], *, yes: bool, needs: Permission) -> None:
+    """Ask once, unless the person was sure already; a protected host wants its name all the same.
 
     Raises:
         UsageError: nobody is there to be asked, or the answer was no.
     """
     for line in lines:
         click.echo(line, err=True)
-    if yes and not guard.protected:
+    if yes and not needs.name:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        what = "is protected" if guard.protected and yes else "needs a yes"
+        what = f"{needs.name} is protected" if needs.name else "This needs a yes"
         raise UsageError(
-            f"This {what}, and nobody is there to be asked.",
-            advice="Say --yes." if not guard.protected else "Run it on a terminal.",
+            f"{what}, and nobody is there to be asked.",
+            advice="Run it on a terminal." if needs.name else "Say --yes.",
         )
-    if guard.protected:
-        sure = click.prompt(f"{host} is protected; type its name", err=True) == host
+    if needs.name:
+        typed = click.prompt(f"{needs.name} is protected; type its name", err=True)
+        sure = typed == needs.name
     else:
         sure = click.confirm("Do it?", default=False, err=True)
     if not sure:
@@ -161,7 +181,8 @@ async def narrate(restart: Restart, *, yes: bool, wait: bool = True) -> Standing
     """Drive a restart, telling on standard error what happens; ends when it does.
 
     Args:
-        wait: False leaves once the server was started and loads.
+        wait: False leaves once the server was started and loads: nobody watches it then, the
+            host's lock is free, and any eagletui goes on with it.
     """
     said: tuple[object, ...] = ()
     stream = restart.progress()
@@ -172,6 +193,8 @@ async def narrate(restart: Restart, *, yes: bool, wait: bool = True) -> Standing
             said = ("asked", *said[1:])
         if not wait and progress.standing.state == "loading":
             await stream.aclose()
+            with contextlib.suppress(EagletuiError):  # then its lock goes stale by itself
+                await restart.leave()
             break
     return restart.standing
 
@@ -226,9 +249,13 @@ def finish(restart: Restart, standing: Standing, *, as_json: bool, wait: bool = 
     left = not wait and standing.state == "loading"
     ok = left or standing.state in ("ready", "stopped")
     if as_json:
-        echo_json(restart_document(restart, standing))
+        echo_json({**restart_document(restart, standing), "unattended": left})
     elif left:
-        click.echo(f"Started; it loads. Follow it: eagletui launch --resume {restart.launch} …")
+        click.echo(
+            "Started; it loads, and nobody watches it: what ran before comes back only when "
+            f"somebody goes on with it.\n  eagletui launch --resume {restart.launch} …, or U on "
+            "the screen."
+        )
     else:
         click.echo(visible(account(standing)))
         if standing.problem is not None and standing.problem.advice:

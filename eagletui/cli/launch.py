@@ -15,8 +15,8 @@ from eagletui.cli.controlling import (
     control_options,
     finish,
     narrate,
+    permitted,
     plan_lines,
-    refuse_read_only,
     run_attended,
     running_servers,
 )
@@ -24,6 +24,7 @@ from eagletui.cli.options import chosen_target
 from eagletui.cli.output import echo_json
 from eagletui.cli.reaching import connected, facts_for
 from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.permission import Permission
 from eagletui.model.profile import RollBack, StartPlan
 from eagletui.model.text import visible
 
@@ -82,8 +83,6 @@ def launch(
     `--`. Ctrl-C detaches: the host goes on, and --resume picks it up.
     """
     target = chosen_target(host, local)
-    if not dry_run:
-        refuse_read_only(ctx, read_only)
     command = ctx.meta.get("command line", ())
     if bool(resume) + bool(command) + bool(profiles) != 1:
         raise UsageError(
@@ -93,6 +92,10 @@ def launch(
     plan = shown = None
     if not resume:
         plan, shown = _plans(profiles, command, variables, log_path, workdir, roll_back)
+    needs = Permission()
+    if not dry_run:
+        guard = plan.guard if plan is not None else None
+        needs = permitted(ctx, host, read_only=read_only, guard=guard)
     driven: list[Restart] = []
 
     async def run() -> Any:
@@ -104,6 +107,7 @@ def launch(
             if plan is None or shown is None:
                 assert resume is not None
                 owner = Owner.here("a launch that was left")
+                confirm([f"go on with launch {visible(resume)}"], yes=True, needs=needs)
                 driven.append(
                     await Restart.resume(
                         machine, resume, owner=owner, limits=limits, break_lock=break_lock
@@ -140,7 +144,7 @@ def launch(
                     meaning="Nothing was changed.",
                     advice=f"{wrong[0].advice} --force starts it all the same.".strip(),
                 )
-            confirm(lines, yes=yes, guard=plan.guard, host=host or "localhost")
+            confirm(lines, yes=yes, needs=needs)
             return await narrate(restart, yes=yes, wait=wait)
 
     result = run_attended(run, restart=lambda: driven[0] if driven else None)

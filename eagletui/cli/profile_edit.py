@@ -99,7 +99,11 @@ def save(path: Path, text: str) -> None:
     try:
         write_whole(path, text.encode("utf-8"))
     except OSError as error:
-        raise EagletuiError(f"{path} cannot be written: {error.strerror}.") from error
+        raise EagletuiError(
+            f"{path} cannot be written: {error.strerror}.",
+            meaning="Nothing was changed.",
+            advice=f"Make {path.parent} writable, or let XDG_CONFIG_HOME name another folder.",
+        ) from error
     except UnicodeEncodeError as error:
         raise UsageError("A profile can only hold text in UTF-8.") from error
 

@@ -23,6 +23,7 @@ from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.profile import Runner
 from eagletui.model.safe import safe
+from eagletui.model.switching import ProfileTaken
 from eagletui.model.text import visible
 
 
@@ -143,15 +144,13 @@ def write_import(imported: Imported, *, force: bool = False) -> Path:
     """Write the profile into the person's folder.
 
     Raises:
-        EagletuiError: there is one of that name and `force` is not given.
+        ProfileTaken: there is one of that name and `force` is not given.
+        EagletuiError: the folder cannot be written.
     """
     name = imported.profile.name
     path = own_path(name)
     if path.exists() and not force:
-        raise EagletuiError(
-            f"There is a profile called {name} already: {path}.",
-            advice="Give the import another name, or --force to write over it.",
-        )
+        raise ProfileTaken(name, str(path))
     save(path, imported_text(imported))
     return path
 

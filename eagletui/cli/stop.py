@@ -12,8 +12,8 @@ from eagletui.cli.controlling import (
     control_options,
     finish,
     narrate,
+    permitted,
     plan_lines,
-    refuse_read_only,
     run_attended,
     running_servers,
 )
@@ -82,8 +82,8 @@ def _end(
     as_json: bool,
 ) -> None:
     target = chosen_target(host, local)
-    refuse_read_only(ctx, read_only)
     guard = Guard(drain_seconds=drain, stop_seconds=patience, roll_back="never")
+    needs = permitted(ctx, host, read_only=read_only, guard=guard)
     driven: list[Restart] = []
 
     async def run() -> Any:
@@ -95,12 +95,7 @@ def _end(
             if old is None:
                 raise UsageError("No such SGLang server runs on this host.")
             plan = StartPlan(argv=old.argv, port=old.port, guard=guard) if again else None
-            confirm(
-                plan_lines(plan, old, again=again),
-                yes=yes,
-                guard=guard,
-                host=host or "localhost",
-            )
+            confirm(plan_lines(plan, old, again=again), yes=yes, needs=needs)
             what = "restarting" if again else "stopping"
             driven.append(
                 Restart(

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from eagletui.cli.profile_import import imported_server
-from eagletui.control.agent import Agent
+from eagletui.cli.going_back import BEFORE, GoingBack
+from eagletui.cli.profile_import import chosen, import_lines, imported_server, write_import
+from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import (
     Detached,
     Limits,
@@ -24,11 +25,12 @@ from eagletui.control.api import (
     Running,
     refuse_what_cannot_be,
 )
-from eagletui.control.problems import QUIET
+from eagletui.control.problems import LOCKED, QUIET
 from eagletui.control.restart import Restart, owner_is_gone, unfinished
 from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
+from eagletui.engine.import_server import Imported
 from eagletui.engine.plan_difference import difference
 from eagletui.engine.releases import Version
 from eagletui.engine.running_profile import with_secrets
@@ -38,14 +40,19 @@ from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
 from eagletui.model.finding import Finding, HostFacts
-from eagletui.model.profile import Profile, StartPlan
+from eagletui.model.profile import Profile, ServerPart, SpeculativePart, StartPlan
 from eagletui.model.references import mask_start, mask_start_environment
 from eagletui.model.restart import Standing
 from eagletui.model.switching import (
+    PARTS,
     Change,
     Choice,
+    Kept,
+    Lock,
+    LockHeld,
     Menu,
     Moment,
+    Part,
     Preview,
     Row,
     SwitchRefused,
@@ -130,7 +137,7 @@ class HostSwitcher:
         self._restart: Restart | None = None
         self._name = ""
         self._names: dict[str, str] = {}
-        self._before: StartPlan | None = None
+        self._going_back = GoingBack(host, _plan, clock)
 
     # --- what can be chosen -------------------------------------------------------------------
 
@@ -143,35 +150,35 @@ class HostSwitcher:
             raw = next((server for server in found.servers if server.pid == pid), None)
             if raw is not None:
                 self._base = _base_of(raw, self._host.name, version)
+        await self._look_back()
         return await asyncio.to_thread(self._menu)
+
+    async def _look_back(self) -> None:
+        base = self._base
+        port = base.plan.port if base is not None else None
+        present = (base.raw.pid, base.raw.start_ticks) if base is not None else None
+        await self._going_back.look(port, present)
 
     def _menu(self) -> Menu:
         shelf = self._profiles.shelf()
-        servers: list[Row] = []
-        speculative: list[Row] = []
-        environments: list[Row] = []
+        rows: dict[Part, list[Row]] = {part: [] for part in PARTS}
         for shelved in shelf.profiles:
-            row = self._row(shelved)
-            if "server" in shelved.parts:
-                servers.append(row)
-            elif "speculative" in shelved.parts:
-                speculative.append(row)
-            else:
-                environments.append(row)
+            if shelved.parts:
+                rows[_list_of(shelved)].append(self._row(shelved))
         base = self._base
         return Menu(
-            servers=(*([Row(runs=True)] if base else []), *servers),
-            speculative=(Row(runs=True), *speculative),
-            environments=(Row(runs=True), *environments),
+            servers=(*([Row(runs=True)] if base else []), *rows["server"]),
+            speculative=(Row(runs=True), *rows["speculative"]),
+            environments=(Row(runs=True), *rows["environment"]),
             runs=visible(base.profile.name) if base else "",
             problems=tuple(visible(problem.what) for problem in shelf.problems),
-            back=visible(self._before.profile or "what ran before") if self._before else "",
+            back=self._going_back.before.name if self._going_back.before else "",
         )
 
     def _row(self, shelved: Shelved) -> Row:
         profile, base = shelved.profile, self._base
         runs = False
-        if base is not None:
+        if base is not None and _sets_something(profile):
             try:
                 laid = _plan(self._combined_with(profile.name))
             except EagletuiError:
@@ -199,7 +206,10 @@ class HostSwitcher:
     async def preview(self, choice: Choice, *, ask: bool) -> Preview:
         """What a choice would do; nothing is changed."""
         try:
-            plan = await asyncio.to_thread(self._planned, choice)
+            if choice.back:
+                plan = await self._going_back.plan()
+            else:
+                plan = await asyncio.to_thread(self._planned, choice)
             refuse_what_cannot_be(plan)
         except HostError:
             raise
@@ -222,7 +232,7 @@ class HostSwitcher:
         before = base.plan if base is not None and here else StartPlan(argv=())
         return Preview(
             choice=choice,
-            name=visible(plan.profile),
+            name=visible(plan.profile) or (BEFORE if choice.back else ""),
             changes=_safe(difference(before, plan)),
             command=tuple(map(visible, mask_start(plan.argv))),
             environment={
@@ -235,6 +245,7 @@ class HostSwitcher:
             guard=plan.guard,
             load=load,
             launches=launches,
+            before=self._going_back.before if choice.back else None,
         )
 
     async def _asked(self, plan: StartPlan) -> _Asked:
@@ -257,10 +268,6 @@ class HostSwitcher:
         return _Asked(replaced=replaced, facts=facts)
 
     def _planned(self, choice: Choice) -> StartPlan:
-        if choice.back:
-            if self._before is None:
-                raise SwitchRefused("Nothing ran before, as far as this session knows.")
-            return self._before
         base = self._base
         if not choice.server and base is None:
             raise SwitchRefused(
@@ -295,7 +302,9 @@ class HostSwitcher:
 
     # --- doing it -----------------------------------------------------------------------------
 
-    async def begin(self, choice: Choice) -> AsyncGenerator[Moment, None]:
+    async def begin(
+        self, choice: Choice, *, break_lock: bool = False
+    ) -> AsyncGenerator[Moment, None]:
         """Do what was last shown for this choice."""
         self._refuse_second()
         shown = self._shown.get(choice)
@@ -303,7 +312,6 @@ class HostSwitcher:
             raise SwitchRefused("This was not shown before.", advice="Open the switcher again.")
         plan = shown.plan
         old = await self._on_port(plan.port)
-        before = _base_of(old, self._host.name, "").plan if old is not None else None
         self._refuse_second()
         self._restart = Restart(
             self._host,
@@ -312,12 +320,11 @@ class HostSwitcher:
             owner=Owner.here(f"launching {plan.profile or 'a command'} on :{plan.port}"),
             limits=self._limits,
             again=shown.again and old is not None,
+            break_lock=break_lock,
             reconnect=self._reconnect,
         )
-        self._name = visible(plan.profile)
+        self._name = visible(plan.profile) or (BEFORE if choice.back else "")
         async for moment in self._watched(self._restart):
-            if moment.standing.state == "ready" and before is not None and not shown.again:
-                self._before = before
             yield moment
 
     def _refuse_second(self) -> None:
@@ -369,6 +376,26 @@ class HostSwitcher:
         if self._restart is not None:
             self._restart.answer(put_back)
 
+    # --- what runs, as a profile --------------------------------------------------------------
+
+    async def profile_name(self, pid: int) -> str:
+        """What a profile of this server would be called."""
+        return (await self._imported(pid, None)).profile.name
+
+    async def keep(self, pid: int, name: str, *, over: bool = False) -> Kept:
+        """Write this server down as a profile of the person's; its secrets are left out."""
+        imported = await self._imported(pid, name)
+        path = await asyncio.to_thread(write_import, imported, force=over)
+        return Kept(
+            name=name, path=str(path), notes=tuple(visible(said) for said in import_lines(imported))
+        )
+
+    async def _imported(self, pid: int, name: str | None) -> Imported:
+        found = await find_servers(self._host)
+        return imported_server(
+            chosen(found.servers, pid, found.looked_at), name=name, place=self._host.name
+        )
+
     # --- what was left ------------------------------------------------------------------------
 
     async def unfinished(self) -> tuple[Unfinished, ...]:
@@ -381,21 +408,43 @@ class HostSwitcher:
         self._names = {one.launch: one.name for one in found}
         return found
 
+    async def lock(self) -> Lock | None:
+        """Who restarts something on the host; None for nobody."""
+        held = await self._lock()
+        if not held:
+            return None
+        age, quiet = held.get("age"), float(held.get("quiet", 0.0))
+        return Lock(
+            who=visible(f"{held.get('user', 'somebody')}@{held.get('host', '?')}"),
+            what=visible(str(held.get("what") or "a restart")),
+            since=self._clock() - age if isinstance(age, (int, float)) else None,
+            quiet=quiet,
+            stale=quiet >= QUIET or bool(held.get("rebooted")) or _is_free(held),
+        )
+
     async def _lock(self) -> dict[str, Any]:
         return (await Agent(self._host).ask("list", most=0))["lock"] or {}
 
-    async def resume(self, launch: str) -> AsyncGenerator[Moment, None]:
+    async def resume(
+        self, launch: str, *, break_lock: bool = False
+    ) -> AsyncGenerator[Moment, None]:
         """Go on with one of them."""
         self._refuse_second()
         held = await self._lock()
-        self._restart = restart = await Restart.resume(
-            self._host,
-            launch,
-            owner=Owner.here("a launch that was left"),
-            limits=self._limits,
-            break_lock=held.get("launch") == launch and _is_free(held),
-            reconnect=self._reconnect,
-        )
+        free = held.get("launch") == launch and _is_free(held)
+        try:
+            self._restart = restart = await Restart.resume(
+                self._host,
+                launch,
+                owner=Owner.here("a launch that was left"),
+                limits=self._limits,
+                break_lock=break_lock or free,
+                reconnect=self._reconnect,
+            )
+        except AgentRefused as refused:
+            if refused.diagnosis.code == LOCKED:
+                raise LockHeld(refused.what, advice=refused.advice) from refused
+            raise
         self._name = self._names.get(launch) or visible(launch)
         async for moment in self._watched(restart):
             yield moment
@@ -413,6 +462,20 @@ def _base_of(raw: RawServer, place: str, version: str) -> _Base:
     imported = imported_server(raw, name=None, place=place)
     profile = with_secrets(imported, raw.argv, raw.environment or {})
     return _Base(raw=raw, profile=profile, plan=_plan(profile), version=version)
+
+
+def _list_of(shelved: Shelved) -> Part:
+    """Where a profile is chosen: by its first part; a guard says how a server is treated."""
+    return next((part for part in PARTS if part in shelved.parts), "server")
+
+
+def _sets_something(profile: Profile) -> bool:
+    """Whether a server can be seen to run with it.
+
+    One that only takes away fits every server that never had it, and a guard shows in no process.
+    """
+    parts = (profile.server, profile.speculative, profile.environment)
+    return parts != (ServerPart(), SpeculativePart(), {})
 
 
 def _complete(profile: Profile) -> bool:
@@ -463,4 +526,5 @@ def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:
         began=float(state.get("began", 0.0)),
         standing=msgspec.convert(state.get("standing", {}), Standing),
         busy=busy,
+        unattended=bool(state.get("unattended")),
     )

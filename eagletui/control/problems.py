@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.safe import safe
 
+LOCKED = "locked"
 QUIET = 45.0
 """Seconds without a sign of life after which a lock's owner seems to be gone."""
 
@@ -61,7 +62,9 @@ _WORDS: dict[str, _Words] = {
         "End that, or choose another port. SGLang itself would notice only after the whole load.",
     ),
     "no-plan": _Words("What was to be started is no longer kept on the host ({path})."),
-    "no-launch": _Words("The host knows no launch {launch}.", "List them with --list."),
+    "no-launch": _Words(
+        "The host knows no launch {launch}.", "eagletui --host HOST shows the one that was left."
+    ),
     "no-proc": _Words(
         "The host has no /proc: its servers cannot be controlled.", "Only Linux hosts can be."
     ),

@@ -29,6 +29,7 @@ from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import HostError
 from eagletui.model.events import Event
+from eagletui.model.launches import left
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.model.restart import (
     RULES,
@@ -268,6 +269,16 @@ class Restart:
             seconds=self.seconds,
         )
 
+    async def leave(self) -> None:
+        """Leave what was started to itself: the lock is free again, and any eagletui may go on.
+
+        Call it when `progress` was left.
+
+        Raises:
+            AgentRefused, HostError: the host does not say; then the lock goes stale by itself.
+        """
+        await self._works.leave()
+
     # --- inside -------------------------------------------------------------------------------
 
     async def _happen(self, action: Action) -> Happened:
@@ -380,10 +391,12 @@ def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:
 
 
 async def unfinished(host: Host) -> list[dict[str, Any]]:
-    """Launches on the host that did not come to an end, newest first.
+    """Launches on the host that did not come to an end and that no later one replaced.
+
+    Newest first.
 
     Raises:
         AgentRefused, HostError: the host does not say.
     """
     kept = await Agent(host).ask("list")
-    return [state for state in kept["launches"] if "ended" not in state]
+    return [dict(record) for record in left(kept["launches"])]

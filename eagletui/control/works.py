@@ -440,6 +440,10 @@ class Works:
                 advice="Look at the host before anything else.",
             )
 
+    async def leave(self) -> None:
+        """Write down that nobody watches any more, and give the lock back."""
+        await self._agent.ask("leave", launch=self._facts.launch, note=self._note())
+
     async def _asked(self, do: str, **request: Any) -> Happened:
         try:
             await self._agent.ask(

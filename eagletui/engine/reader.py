@@ -159,6 +159,17 @@ class LogReader:
                     events += self._bars(text, self._moment(None))
         return events
 
+    def begin_anew(self, started_at: float | None) -> None:
+        """Another process writes from here on: what comes belongs to a launch of its own.
+
+        Args:
+            started_at: user's clock when it started, where that is known.
+        """
+        self._started_at = started_at
+        if self._launch.announced or self._launch.ended:
+            self._fresh, self._first = True, None
+            self._begin(None)
+
     def skip(self, newlines: int) -> None:
         """Count lines that were understood elsewhere."""
         self._splitter.skip(newlines)

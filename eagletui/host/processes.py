@@ -25,7 +25,7 @@ from eagletui.model.errors import HostError
 from eagletui.model.server import LogPlace, Worker
 
 # What a server's behaviour depends on; everything else in an environment is nobody's business.
-_ENVIRONMENT = re.compile(
+RELEVANT = re.compile(
     r"(?:NCCL|SGLANG|SGL|CUDA|NVIDIA|HIP|ROCR|ROCM|HSA|TORCH|PYTORCH|TRITON|FLASHINFER|HF|TRANSFORMERS"
     r"|HUGGING_FACE|MODELSCOPE|VLLM|DG|DEEP_GEMM|UCX|GLOO|MC|MOONCAKE|NVSHMEM|IB|PROMETHEUS|OMP|MKL"
     r"|SLURM|RAY|XPU|ASCEND)_\w+"
@@ -306,7 +306,7 @@ def _environment(value: bytes) -> dict[str, str] | None:
     if value == b"?":
         return None
     pairs = (word.partition("=") for word in proctable.words(value))
-    return {name: text for name, _, text in pairs if _ENVIRONMENT.fullmatch(name)}
+    return {name: text for name, _, text in pairs if RELEVANT.fullmatch(name)}
 
 
 def _path(value: bytes) -> str:

@@ -17,6 +17,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -337,6 +338,8 @@ def read_lock() -> Json | None:
     held = load(path) if stat.S_ISREG(about.st_mode) else None
     held = held if isinstance(held, dict) else {}
     held["quiet"] = max(0.0, time.time() - about.st_mtime)
+    taken = held.get("time")
+    held["age"] = max(0.0, time.time() - taken) if isinstance(taken, (int, float)) else None
     held["rebooted"] = bool(held.get("boot")) and held["boot"] != boot()
     return held
 
@@ -456,6 +459,7 @@ def saved(folder: str, target: Json) -> Json:
             "exe": os.readlink(f"/proc/{pid}/exe"),
             "port": target["port"],
             "log": "",
+            "output": output_of(pid),
         }
     except OSError as error:
         raise Refused("unreadable", pid=pid, detail=error.strerror) from error
@@ -472,6 +476,14 @@ def saved(folder: str, target: Json) -> Json:
             "mark": before["environment"].get(MARK, ""),
         }
     )
+
+
+def output_of(pid: int) -> str:
+    """The file that a process writes its output to; "" where that is no file."""
+    with contextlib.suppress(OSError):
+        if stat.S_ISREG(os.stat(f"/proc/{pid}/fd/1").st_mode):
+            return os.readlink(f"/proc/{pid}/fd/1")
+    return ""
 
 
 def with_children(server: Json) -> Json:
@@ -681,7 +693,25 @@ def do_list(ask: Json) -> Json:
     names = os.listdir(folder) if os.path.isdir(folder) else []
     states = [state for name in names if (state := load(os.path.join(folder, name, "state.json")))]
     states.sort(key=lambda state: state.get("began", 0.0), reverse=True)
-    return {"launches": states[: int(ask.get("most", 50))], "boot": boot(), "lock": read_lock()}
+    states = states[: int(ask.get("most", 50))]
+    return {"launches": states, "boot": boot(), "lock": read_lock(), "now": time.time()}
+
+
+def do_kept(ask: Json) -> Json:
+    """What a launch started, or what it replaced; of a whole environment only what was asked for.
+
+    Of that, `names` is a regular expression of the variables a server's behaviour depends on.
+    """
+    path = os.path.join(launch_folder(ask["launch"]), ask["source"] + ".json")
+    kept = load(path)
+    if not isinstance(kept, dict):
+        raise Refused("no-plan", path=path)
+    if kept.get("whole_environment"):
+        wanted = re.compile(ask["names"])
+        variables = kept["environment"].items()
+        kept["path"] = kept["environment"].get("PATH", "")
+        kept["environment"] = {k: v for k, v in variables if wanted.fullmatch(k)}
+    return {"kept": kept}
 
 
 def do_resume(ask: Json) -> Json:
@@ -696,10 +726,20 @@ def do_resume(ask: Json) -> Json:
         if theirs != owner and held["quiet"] < float(ask["stale"]):
             raise Refused("locked", path=lock_path(), held=held)
     take_lock(launch, ask["owner"], bool(ask.get("break_lock")))
+    update(launch, unattended=None)
     plan = load(os.path.join(launch_folder(launch), "plan.json")) or {}
     before = load(os.path.join(launch_folder(launch), "before.json")) or {}
     argvs = {"plan": plan.get("argv", []), "before": before.get("argv", [])}
     return {"state": state, "boot": boot(), "argv": argvs, "guard": plan.get("guard")}
+
+
+def do_leave(ask: Json) -> Json:
+    """Nobody watches any more what was started: write that down and give the lock back."""
+    update(ask["launch"], **ask["note"], unattended=time.time())
+    if own_lock(ask["launch"]):
+        with contextlib.suppress(OSError):
+            os.unlink(lock_path())
+    return {}
 
 
 def do_release(ask: Json) -> Json:
@@ -720,13 +760,15 @@ REQUESTS: dict[str, Callable[[Json], Json]] = {
     "gone": do_gone,
     "start": do_start,
     "list": do_list,
+    "kept": do_kept,
     "resume": do_resume,
+    "leave": do_leave,
     "release": do_release,
 }
 
 
 # What changes something is done by one at a time, also when an eagletui that was killed had asked.
-ALONE = ("save", "terminate", "kill", "start", "release")
+ALONE = ("save", "terminate", "kill", "start", "leave", "release")
 
 
 def attended(ask: Json) -> Json:

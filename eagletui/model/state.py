@@ -19,6 +19,8 @@ from eagletui.model.server import Gpu, LogPlace, ServerProcess
 from eagletui.model.speculative import Speculative
 
 MAX_DIAGNOSES = 50
+EARLY = 1.0
+"""Seconds by which a launch's first words may seem to come before its process: stamps are whole."""
 
 
 class LogState(Data, frozen=True):
@@ -49,6 +51,8 @@ class ServerState(Data, frozen=True):
 
     Attributes:
         ladder: phases of the current launch in order.
+        launched: log time of the launch's first line; `told_at` is when the log told of the launch,
+            on the user's clock.
         ready: whether the ready line or an answer proved it.
         ready_after: seconds from the first line to ready, log time.
         gone_at: when the process was found missing, user's clock.
@@ -64,6 +68,7 @@ class ServerState(Data, frozen=True):
     ladder: tuple[Rung, ...] = ()
     experience: dict[str, PhaseExperience] = {}
     launched: float | None = None
+    told_at: float | None = None
     ready: bool = False
     ready_after: float | None = None
     ended: bool = False
@@ -174,7 +179,7 @@ def _found(state: State, event: ev.ServersFound) -> State:
             servers[process.key] = ServerState(
                 process=process, version=process.version, speculative=process.speculative
             )
-        elif before.process.pid != process.pid:
+        elif _is_another(before.process, process):
             servers[process.key] = _succeeded(before, process)
         elif before.process != process or before.gone_at is not None:
             servers[process.key] = replace(
@@ -189,21 +194,41 @@ def _found(state: State, event: ev.ServersFound) -> State:
     return replace(state, servers=servers, looked=True, looked_at=event.looked_at)
 
 
-def _succeeded(before: ServerState, process: ServerProcess) -> ServerState:
-    """A new process took the place of one that was here.
+def _is_another(before: ServerProcess, now: ServerProcess) -> bool:
+    """Whether another process took this place; a pid that is used again is another process."""
+    if before.pid != now.pid:
+        return True
+    return None not in (before.started_at, now.started_at) and before.started_at != now.started_at
 
-    Where both write to the same log, the log itself tells where the new launch begins, perhaps
-    before the process is noticed; otherwise nothing of the old one may stay.
+
+def _succeeded(before: ServerState, process: ServerProcess) -> ServerState:
+    """A new process took the place of one that was here: a new launch, of which nothing is known.
+
+    Where both write to the same log, the new launch may have been read before its process was
+    noticed: then what the log said of it stays.
     """
-    if before.process.log == process.log and process.log.readable:
+    same_log = before.process.log == process.log and process.log.readable
+    if same_log and _is_told_of(before, process):
         return replace(before, process=process, gone_at=None, metrics=MetricsState())
     return ServerState(
         process=process,
         version=process.version,
         speculative=process.speculative,
         experience=before.experience,
-        restarts=before.restarts + 1,
+        log=before.log if same_log else LogState(),
+        restarts=before.restarts + (before.process.pid is not None),
     )
+
+
+def _is_told_of(before: ServerState, process: ServerProcess) -> bool:
+    """Whether the last launch that the log told of is already this process's."""
+    if before.told_at is None:
+        return False
+    if process.started_at is not None:
+        return before.told_at >= process.started_at - EARLY
+    if before.gone_at is not None:
+        return before.told_at >= before.gone_at
+    return not before.ended
 
 
 def _selected(state: State, event: ev.ServerSelected) -> State:
@@ -251,7 +276,7 @@ def _log_gone(server: ServerState, event: ev.LogUnavailable) -> ServerState:
 
 
 def _launch(server: ServerState, event: ev.LaunchBegan) -> ServerState:
-    again = server.launched is not None
+    again = server.told_at is not None
     return replace(
         server,
         version=event.version or server.version,
@@ -259,13 +284,14 @@ def _launch(server: ServerState, event: ev.LaunchBegan) -> ServerState:
         speculative=event.speculative if event.speculative.on or again else server.speculative,
         ladder=tuple(Rung(name=name, role=role) for name, role in event.ladder),
         launched=event.stamp,
+        told_at=event.at,
         ready=False,
         ready_after=None,
         ended=False,
         decode=None,
         prefill=None,
         diagnoses=(),
-        restarts=server.restarts + 1 if again else 0,
+        restarts=server.restarts + 1 if again else server.restarts,
     )
 
 

@@ -55,13 +55,45 @@ class Choice(Data, frozen=True):
     """A combination of rows; "" leaves a part as it is (or as the chosen server's profile says).
 
     Attributes:
-        back: what ran before the last switch; the rest does not count then.
+        back: the last start that was ready before the present one; the rest does not count then.
     """
 
     server: str = ""
     speculative: str = ""
     environment: str = ""
     back: bool = False
+
+
+class Before(Data, frozen=True):
+    """What is gone back to.
+
+    Attributes:
+        name: of its profile.
+        at: user's clock when it was ready, or, where it is not `ours`, when it was replaced.
+        ours: whether eagletui started it.
+    """
+
+    name: str
+    at: float
+    ours: bool = True
+
+
+class Lock(Data, frozen=True):
+    """Who restarts something on the host right now.
+
+    Attributes:
+        who: user and machine.
+        what: what they do.
+        since: user's clock; None where the lock does not say.
+        quiet: seconds since its last sign of life.
+        stale: whether whoever has it seems to be gone.
+    """
+
+    who: str
+    what: str
+    since: float | None
+    quiet: float
+    stale: bool
 
 
 class Menu(Data, frozen=True):
@@ -101,6 +133,7 @@ class Preview(Data, frozen=True):
         asked: whether the host was asked, or only the tables of releases.
         load: seconds that launches of this model took here, None where nothing was learned.
         launches: how many launches `load` comes from.
+        before: what is gone back to, for `Choice.back`.
     """
 
     choice: Choice
@@ -117,6 +150,7 @@ class Preview(Data, frozen=True):
     guard: Guard = Guard()
     load: float | None = None
     launches: int = 0
+    before: Before | None = None
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -154,6 +188,7 @@ class Unfinished(Data, frozen=True):
     Attributes:
         began: the host's clock.
         busy: who is at it right now, in words; "" where nobody is.
+        unattended: whether it was meant to be left (`--no-wait`).
     """
 
     launch: str
@@ -161,10 +196,39 @@ class Unfinished(Data, frozen=True):
     began: float
     standing: Standing
     busy: str = ""
+    unattended: bool = False
+
+
+class Kept(Data, frozen=True):
+    """What runs, written down as a profile of the person's.
+
+    Attributes:
+        path: where it lies.
+        notes: what to know of it, one sentence each.
+    """
+
+    name: str
+    path: str
+    notes: tuple[str, ...] = ()
+
+
+class ProfileTaken(EagletuiError):
+    """There is a profile of that name already, at `path`."""
+
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(
+            f"There is a profile called {name} already: {path}.",
+            advice="Give the import another name, or --force to write over it.",
+        )
+        self.path = path
 
 
 class SwitchRefused(EagletuiError):
     """A change that is not begun."""
+
+
+class LockHeld(EagletuiError):
+    """Somebody else restarts something on this host."""
 
 
 class Switcher(Protocol):
@@ -182,8 +246,11 @@ class Switcher(Protocol):
         """What a choice would do; with `ask` the host is asked, which takes a moment."""
         ...
 
-    def begin(self, choice: Choice) -> AsyncGenerator[Moment, None]:
+    def begin(self, choice: Choice, *, break_lock: bool = False) -> AsyncGenerator[Moment, None]:
         """Do what was last shown for this choice; leaving the iteration stops nothing.
+
+        Args:
+            break_lock: take the host's lock away from whoever has it.
 
         Raises:
             SwitchRefused: another change goes on, or this one was never shown.
@@ -202,6 +269,26 @@ class Switcher(Protocol):
         """Launches that somebody left, newest first."""
         ...
 
-    def resume(self, launch: str) -> AsyncGenerator[Moment, None]:
-        """Go on with one of them."""
+    def resume(self, launch: str, *, break_lock: bool = False) -> AsyncGenerator[Moment, None]:
+        """Go on with one of them.
+
+        Raises:
+            LockHeld: somebody else is at it, and `break_lock` is not given.
+        """
+        ...
+
+    async def lock(self) -> Lock | None:
+        """Who restarts something on the host; None for nobody."""
+        ...
+
+    async def profile_name(self, pid: int) -> str:
+        """What a profile of this server would be called."""
+        ...
+
+    async def keep(self, pid: int, name: str, *, over: bool = False) -> Kept:
+        """Write this server down as a profile of the person's; its secrets are left out.
+
+        Raises:
+            ProfileTaken: there is one of that name, and `over` is not given.
+        """
         ...

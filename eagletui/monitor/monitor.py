@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -281,10 +281,19 @@ class Monitor:
                 self._emit(ev.ServerGone(at=found.at, server=key))
                 self._conclude(key)
             if changed:
+                told = {key: server.restarts for key, server in self._state.servers.items()}
                 self._emit(found)
+                self._begin_anew(told)
             before = found
             self._choose_by_itself()
             await self._discovery.pause(LOOK_EVERY)
+
+    def _begin_anew(self, restarts: Mapping[str, int]) -> None:
+        """Where a new process goes on in an old log, what comes is not the old launch's."""
+        for key, before in restarts.items():
+            server, tail = self._state.servers[key], self._tails.get(key)
+            if server.restarts != before and tail is not None and tail.place == server.process.log:
+                tail.begin_anew(server.process.started_at)
 
     def _conclude(self, key: str) -> None:
         """Judge what the log of a server that is gone said last, once all of it was read."""
@@ -293,7 +302,12 @@ class Monitor:
             self._scraping.cancel()
         tail = self._tails.get(key)
         if tail is not None:
-            asyncio.get_running_loop().call_later(LAST_WORDS, lambda: self._emit(*tail.finish()))
+            asyncio.get_running_loop().call_later(LAST_WORDS, self._hear_out, key, tail)
+
+    def _hear_out(self, key: str, tail: Tail) -> None:
+        server = self._state.servers.get(key)
+        if server is not None and server.gone_at is not None and self._tails.get(key) is tail:
+            self._emit(*tail.finish())
 
     def _missing(self, found: ev.ServersFound) -> list[str]:
         present = {process.key for process in found.servers}
@@ -464,7 +478,7 @@ class Monitor:
             await asyncio.sleep(GPUS_AGAIN)
 
     async def _judge(self) -> None:
-        said: dict[str, tuple[tuple[str, str], ...]] = {}
+        said: dict[str, object] = {}
         while True:
             await asyncio.sleep(JUDGE_EVERY)
             for key, server in self._judged():
@@ -474,7 +488,7 @@ class Monitor:
                     *self._about_log(server, now),
                     *self._about_port(key),
                 )
-                gist = tuple((alert.code, alert.title) for alert in alerts)
+                gist = (server.restarts, *((alert.code, alert.title) for alert in alerts))
                 if said.get(key) != gist:
                     said[key] = gist
                     self._emit(ev.Alerted(at=self._wall(), server=key, alerts=alerts))

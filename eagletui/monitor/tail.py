@@ -75,6 +75,10 @@ class Tail:
         """The process is gone: what the log's last lines meant, with nothing to come after them."""
         return [*self._read(self._shown.cut(), live=True), *self._reader.finish(self._wall())]
 
+    def begin_anew(self, started_at: float | None) -> None:
+        """The process that writes here from now on is another one."""
+        self._reader.begin_anew(started_at)
+
     async def run(self, host: Host, hub: Hub, note: Callable[[Event], None]) -> None:
         """Follow until cancelled or the connection goes; call again to resume.
 

@@ -6,11 +6,13 @@ import importlib.util
 import json
 import os
 import shlex
+import shutil
 import sys
 import venv
+from collections.abc import Mapping
 from pathlib import Path
 
-from eagletui.simulator import keeper, nvidia_smi
+from eagletui.simulator import claimed_files, keeper, nvidia_smi
 from eagletui.simulator.releases import Release
 from eagletui.simulator.scenarios import Scenario
 from eagletui.simulator.server import FOLDER, SETTINGS
@@ -70,8 +72,16 @@ class Folder:
         (self.root / "gpus.json").write_text(json.dumps(state))
         for plan in scenario.servers:
             (self.home / plan.log).parent.mkdir(parents=True, exist_ok=True)
+            for path, config in plan.configs().items():
+                self._write_model(path, config)
         self._write_tools()
         self._write_python(release)
+
+    def _write_model(self, path: str, config: Mapping[str, object]) -> None:
+        """What a model's folder has to have; an absolute one is found through `claimed_files`."""
+        folder = self.root / "files" / path[1:] if path.startswith("/") else self.home / path
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 
     def _write_tools(self) -> None:
         base = getattr(sys, "_base_executable", "") or sys.executable
@@ -98,11 +108,15 @@ class Folder:
         (info / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: sglang\nVersion: {release.version}\n"
         )
+        shutil.copy(claimed_files.__file__, site / "_claimed_files.py")
+        (site / "_claimed_files.pth").write_text("import _claimed_files\n")
         (site / "_eagletui.pth").write_text("".join(f"{path}\n" for path in _import_paths()))
 
     def environment(self, user: str) -> dict[str, str]:
         """What a login on the host finds; nothing of the person's own environment leaks in."""
-        path = f"{self.tools}:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+        # The environment with SGLang is the one that a login finds first.
+        ours = f"{self.tools}:{self.venv / 'bin'}"
+        path = f"{ours}:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
         keep = {name: os.environ[name] for name in ("TZ", "LANG", "LC_ALL") if name in os.environ}
         return keep | {
             "HOME": str(self.home),

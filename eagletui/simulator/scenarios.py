@@ -81,6 +81,8 @@ class ServerPlan(Data, frozen=True):
     adaptive: bool = False
     max_bs: int | None = None
     """The largest batch with a graph; None leaves it to the release."""
+    foreign_draft: bool = False
+    """Whether the draft was made for another model: it has another tokenizer."""
     metrics: bool = True
     traffic: Traffic = LIVELY
     fate: Fate = ""
@@ -106,6 +108,31 @@ class ServerPlan(Data, frozen=True):
         if self.metrics:
             flags.append("--enable-metrics")
         return [*flags, *self.flags]
+
+    def configs(self) -> dict[str, dict[str, object]]:
+        """The `config.json` of each model it names, by the path that the command line gives."""
+        sizes = {"hidden_size": 4096, "vocab_size": 128_256, "torch_dtype": "bfloat16"}
+        of_target = {"bos_token_id": 128_000, "eos_token_id": 128_009}
+        of_draft = {"bos_token_id": 1, "eos_token_id": 2} if self.foreign_draft else of_target
+        context = {"max_position_embeddings": self.loading.context}
+        found: dict[str, dict[str, object]] = {
+            self.model: {
+                "architectures": [self.loading.target_type],
+                "num_hidden_layers": 32,
+                **sizes,
+                **of_target,
+                **context,
+            }
+        }
+        if self.draft_model:
+            found[self.draft_model] = {
+                "architectures": [self.loading.draft_type],
+                "num_hidden_layers": 1,
+                **sizes,
+                **of_draft,
+                **context,
+            }
+        return found
 
 
 class Scenario(Data, frozen=True):
@@ -327,6 +354,7 @@ SCENARIOS: dict[str, Scenario] = {
             machine=_NOISE,
             loading=_QUICK,
             draft_model="/models/draft-of-another-model",
+            foreign_draft=True,
         ),
         _h200(
             "metrics-off",
@@ -366,7 +394,8 @@ SCENARIOS: dict[str, Scenario] = {
                     log="logs/tiny.log",
                     environment={"SGLANG_USE_CPU_ENGINE": "1"},
                     max_bs=None,
-                    flags=("--device", "cpu", "--attention-backend", "torch_native"),
+                    # A draft needs a backend that knows one; torch_native is refused.
+                    flags=("--device", "cpu", "--attention-backend", "intel_amx"),
                     traffic=Traffic(
                         spans=(Span(40.0, 1), Span(15.0, 0), Span(30.0, 3)), output=(60, 200)
                     ),

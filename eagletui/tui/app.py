@@ -21,7 +21,7 @@ from eagletui.model.errors import EagletuiError
 from eagletui.model.events import LinkChanged
 from eagletui.model.feed import Feed
 from eagletui.model.state import State
-from eagletui.model.switching import Choice, Switcher
+from eagletui.model.switching import Choice, LockHeld, Switcher
 from eagletui.model.text import visible
 from eagletui.store.places import themes_folder
 from eagletui.tui.ask import ScreenAsker
@@ -31,6 +31,7 @@ from eagletui.tui.crash import safe_traceback
 from eagletui.tui.leaving import leave_on_signals
 from eagletui.tui.messages import (
     EventsArrived,
+    LockRead,
     RestartMoved,
     RestartRefused,
     UnfinishedFound,
@@ -41,7 +42,14 @@ from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.confirm import Confirm, PutBack
 from eagletui.tui.screens.connecting import ConnectingScreen
 from eagletui.tui.session import Session, Toast, slices
-from eagletui.tui.switching import Question, cancel_question, leave_question, put_back_question
+from eagletui.tui.switching import (
+    Question,
+    cancel_question,
+    leave_question,
+    lock_question,
+    put_back_question,
+    resume_question,
+)
 from eagletui.tui.theme import Themes, built_in_folder, load_themes, own_variables
 from eagletui.tui.view import WINDOW_NAMES, View
 
@@ -64,7 +72,7 @@ class EagleApp(App[None]):
         settings: what `config.toml` says.
         switcher: who changes what runs, or what gives it once there is a feed; None for nobody.
         target: the host as the person named it, for the header.
-        read_only: nothing that changes the host is offered.
+        read_only: nothing changes the host in this session.
         clock: seconds since the epoch.
         monotonic: seconds that never go back.
         themes: themes to offer; None reads ours and the person's.
@@ -94,7 +102,7 @@ class EagleApp(App[None]):
         self.asker = ScreenAsker(self)
         self.clock, self.monotonic = clock, monotonic
         self._target = target
-        self._read_only = read_only or self.settings.host(target).read_only
+        self._read_only = read_only
         self._feed_or_maker = feed
         self._feed: Feed | None = None
         self._switcher_or_maker = switcher
@@ -268,8 +276,20 @@ class EagleApp(App[None]):
     @on(RestartRefused)
     def _restart_refused(self, message: RestartRefused) -> None:
         error = message.error
+        if isinstance(error, LockHeld):
+            self.restarts.ask_lock()
+            return
         text = " ".join(part for part in (error.what, error.meaning, error.advice) if part)
         self.notify(visible(text), title="Not started", severity="error", markup=False)
+
+    @on(LockRead)
+    def _lock_read(self, message: LockRead) -> None:
+        if message.lock is None:
+            text = "The lock is free by now: look at what runs, then try again."
+            self.notify(text, title="Not started", severity="warning", markup=False)
+        else:
+            question = lock_question(message.lock, self.view)
+            self._agreed(question, self.restarts.break_lock, no="Cancel")
 
     @on(UnfinishedFound)
     def _unfinished_found(self, message: UnfinishedFound) -> None:
@@ -291,6 +311,24 @@ class EagleApp(App[None]):
     def action_before(self) -> None:
         """Back to what ran before."""
         self.action_switch(back=True)
+
+    def action_import_profile(self) -> None:
+        """Write what runs as a profile of the person's."""
+        server, switcher = self.session.state.server, self.restarts.switcher
+        pid = server.process.pid if server is not None and server.alive else None
+        if switcher is None or pid is None:
+            self.notify("No server runs here that could be written down.", timeout=4)
+            return
+        from eagletui.tui.importing import Import
+
+        Import(self, switcher, pid, self._profile_written).begin()
+
+    def _profile_written(self) -> None:
+        """The switcher shows the new profile at once."""
+        from eagletui.tui.screens.switcher import SwitcherScreen
+
+        if isinstance(self.screen, SwitcherScreen):
+            self.screen.read_menu()
 
     def action_cancel_restart(self) -> None:
         """Cancel the restart that goes on; close one that ended."""
@@ -316,11 +354,14 @@ class EagleApp(App[None]):
 
     def action_resume_restart(self) -> None:
         """Go on with the newest launch that was left."""
-        left = self.restarts.left
-        if self._read_only:
-            self.notify("Read-only: nothing on this host is changed.", severity="warning")
-        elif left and not left[0].busy and self.restarts.active is None:
-            self.restarts.resume(left[0].launch)
+        left, restarts = self.restarts.left, self.restarts
+        refused = self.view.permission().refusal
+        if refused:
+            self.notify(refused, severity="warning", markup=False)
+        elif left and restarts.active is None:
+            launch = left[0].launch
+            question = resume_question(left[0], self.view)
+            self._agreed(question, lambda: restarts.resume(launch), no="Cancel")
 
     async def action_quit(self) -> None:
         """Leave; while a restart goes on, say first what that means."""

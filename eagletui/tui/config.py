@@ -34,7 +34,7 @@ class HostSettings(Data, frozen=True):
 
     Attributes:
         accent: colour of the header while this host is watched, like `#b3261e` or `red`.
-        read_only: nothing that changes the host is offered.
+        read_only: nothing changes the host, neither the screen nor a command.
         protected: a change asks for the host's name typed in full.
     """
 
@@ -65,8 +65,14 @@ class Settings(Data, frozen=True):
     hosts: dict[str, HostSettings] = {}
 
     def host(self, name: str) -> HostSettings:
-        """Settings of one host, the defaults where it is not named."""
-        return self.hosts.get(name, HostSettings())
+        """Settings of one host, the defaults where it is not named.
+
+        `[hosts.gpu1]` also means `ann@gpu1` and `gpu1:2222`, unless those have their own.
+        """
+        machine = name.rpartition("@")[2]
+        bare, colon, port = machine.rpartition(":")
+        names = (name, machine, bare if colon and port.isdecimal() and ":" not in bare else machine)
+        return next((self.hosts[n] for n in names if n in self.hosts), HostSettings())
 
 
 def load_settings(path: Path | None = None) -> Settings:

@@ -8,7 +8,7 @@ from textual.message import Message
 
 from eagletui.model.errors import EagletuiError
 from eagletui.model.events import Event
-from eagletui.model.switching import Moment, Unfinished
+from eagletui.model.switching import Lock, Moment, Unfinished
 
 
 class EventsArrived(Message):
@@ -41,3 +41,11 @@ class UnfinishedFound(Message):
     def __init__(self, left: tuple[Unfinished, ...]) -> None:
         super().__init__()
         self.left = left
+
+
+class LockRead(Message):
+    """Who held the host's lock when a restart was refused; None where it is free by now."""
+
+    def __init__(self, lock: Lock | None) -> None:
+        super().__init__()
+        self.lock = lock

@@ -13,7 +13,7 @@ from textual.app import App
 from eagletui.model.errors import EagletuiError
 from eagletui.model.restart import account
 from eagletui.model.switching import Choice, Moment, Switcher, Unfinished
-from eagletui.tui.messages import RestartMoved, RestartRefused, UnfinishedFound
+from eagletui.tui.messages import LockRead, RestartMoved, RestartRefused, UnfinishedFound
 from eagletui.tui.session import Toast
 
 GROUP = "restart"
@@ -34,6 +34,7 @@ class Restarts:
         self.moment: Moment | None = None
         self.left: tuple[Unfinished, ...] = ()
         self._looked = False
+        self._wish: Choice | str = Choice()
 
     @property
     def active(self) -> Moment | None:
@@ -46,23 +47,37 @@ class Restarts:
             self._looked = True
             self._look(self.switcher)
 
-    def begin(self, choice: Choice) -> None:
+    def begin(self, choice: Choice, *, break_lock: bool = False) -> None:
         """Start what was shown for this choice."""
         if self.switcher is not None:
-            self._drive(self.switcher.begin(choice))
+            self._wish = choice
+            self._drive(self.switcher.begin(choice, break_lock=break_lock))
 
-    def resume(self, launch: str) -> None:
+    def resume(self, launch: str, *, break_lock: bool = False) -> None:
         """Go on with a launch that was left."""
         if self.switcher is not None:
-            self.left = tuple(other for other in self.left if other.launch != launch)
-            self._drive(self.switcher.resume(launch))
+            self._wish = launch
+            self._drive(self.switcher.resume(launch, break_lock=break_lock))
+
+    def break_lock(self) -> None:
+        """Do what was refused, and take the host's lock away for it."""
+        self.close()
+        if isinstance(self._wish, str):
+            self.resume(self._wish, break_lock=True)
+        else:
+            self.begin(self._wish, break_lock=True)
 
     def take(self, moment: Moment) -> Toast | None:
         """Remember where it stands; what is worth a pop-up."""
         before, self.moment = self.moment, moment
+        if isinstance(self._wish, str):
+            self.left = tuple(other for other in self.left if other.launch != self._wish)
         if moment.over:
             if self.switcher is not None:
                 self._look(self.switcher)
+            if is_locked(moment):
+                self.ask_lock()
+                return None
             good = moment.standing.state in ("ready", "stopped") and not moment.detached
             text = moment.detached or account(moment.standing)
             return Toast(moment.name, text, "information" if good else "error")
@@ -79,6 +94,11 @@ class Restarts:
         if self.active is None:
             self.moment = None
 
+    def ask_lock(self) -> None:
+        """Ask the host who has its lock."""
+        if self.switcher is not None:
+            self._app.run_worker(self._read_lock(self.switcher), name="lock", group="lock")
+
     # --- workers ------------------------------------------------------------------------------
 
     def _drive(self, moments: AsyncGenerator[Moment, None]) -> None:
@@ -92,6 +112,12 @@ class Restarts:
         except EagletuiError as error:
             self._app.post_message(RestartRefused(error))
 
+    async def _read_lock(self, switcher: Switcher) -> None:
+        try:
+            self._app.post_message(LockRead(await switcher.lock()))
+        except EagletuiError as error:
+            self._app.post_message(RestartRefused(error))
+
     def _look(self, switcher: Switcher) -> None:
         self._app.run_worker(self._read(switcher), name="unfinished", group="unfinished")
 
@@ -100,3 +126,10 @@ class Restarts:
             self._app.post_message(UnfinishedFound(await switcher.unfinished()))
         except EagletuiError:
             return  # a host that cannot say has nothing to offer
+
+
+def is_locked(moment: Moment) -> bool:
+    """Whether it was refused because somebody else restarts something on the host."""
+    problem = moment.standing.problem
+    refused = moment.standing.state == "failed" and not moment.standing.old_gone
+    return refused and problem is not None and problem.code == "locked"

@@ -11,7 +11,7 @@ from textual.content import Content
 from eagletui.model.finding import Finding, FindingSeverity
 from eagletui.model.latest import running
 from eagletui.model.restart import account
-from eagletui.model.switching import Change, Moment, Preview, Row, Unfinished
+from eagletui.model.switching import Change, Kept, Lock, Moment, Preview, Row, Unfinished
 from eagletui.tui import words
 from eagletui.tui.actions import first_key
 from eagletui.tui.draw import Piece, fit, line, wrap
@@ -99,6 +99,7 @@ def effect(preview: Preview, view: View, width: int) -> list[Content]:
     errors = [finding for finding in preview.findings if finding.severity == "error"]
     others = [finding for finding in preview.findings if finding.severity != "error"]
     lines = [part for finding in errors for part in finding_lines(finding, width)]
+    lines += [line((part, "bold")) for part in _indented(before_text(preview, view), "← ", width)]
     lines += difference_lines(preview.changes, width)
     if not preview.asked:
         lines.append(line(("… asking the host", "$quiet")))
@@ -197,15 +198,11 @@ def _indented(text: str, mark: str, width: int) -> list[str]:
 # --- questions ------------------------------------------------------------------------------------
 
 
-def is_protected(preview: Preview, view: View) -> bool:
-    """Whether the host's name has to be typed."""
-    return preview.guard.protected or view.settings.host(view.target).protected
-
-
 def refusal(preview: Preview | None, view: View) -> str:
     """Why nothing is begun, "" when it may be."""
-    if view.read_only:
-        return "Read-only: nothing on this host is changed."
+    refused = view.permission().refusal
+    if refused:
+        return refused
     if view.restart is not None and not view.restart.over:
         moment = view.restart
         return f"{moment.name} is being started ({moment.standing.title}): one at a time."
@@ -213,9 +210,7 @@ def refusal(preview: Preview | None, view: View) -> str:
         return "Nothing is chosen yet."
     if preview.problem:
         return preview.problem
-    if preview.guard.read_only:
-        return "The profile's guard is read-only: nothing is changed."
-    return ""
+    return view.permission(preview.guard).refusal
 
 
 def questions(preview: Preview, view: View) -> tuple[Question, ...]:
@@ -223,9 +218,18 @@ def questions(preview: Preview, view: View) -> tuple[Question, ...]:
     asked = [
         Question(
             title=f"start {preview.name} on {view.target}?",
-            lines=(_counted(preview), in_flight(preview, view), known(preview)),
+            lines=tuple(
+                text
+                for text in (
+                    before_text(preview, view),
+                    _counted(preview),
+                    in_flight(preview, view),
+                    known(preview),
+                )
+                if text
+            ),
             yes="Restart" if preview.replaces is not None else "Start",
-            name=view.target if is_protected(preview, view) else "",
+            name=view.permission(preview.guard).name,
         )
     ]
     if preview.errors:
@@ -272,6 +276,66 @@ def leave_question(moment: Moment) -> Question:
         f"eagletui offers to go on at its next start; or: eagletui launch --resume {moment.launch}",
     )
     return Question(title=f"leave during the restart of {moment.name}?", lines=lines, yes="Leave")
+
+
+def lock_question(lock: Lock, view: View) -> Question:
+    """Before another's lock is taken away; while they live, the host has to be named."""
+    since = "" if lock.since is None else f", begun {words.ago(view.now - lock.since)}"
+    lines = [
+        f"{lock.who} is in the middle of it: {lock.what}{since}.",
+        f"Last sign of life {words.ago(lock.quiet)}.",
+    ]
+    if lock.stale:
+        lines.append("Their eagletui seems to be gone. What it started stays as it is.")
+    else:
+        lines.append("Theirs stops where it is, perhaps with no server running. Ask them first.")
+    return Question(
+        title=f"another restart on {view.target}",
+        lines=tuple(lines),
+        yes="Take the lock",
+        name="" if lock.stale else view.target,
+    )
+
+
+def resume_question(left: Unfinished, view: View) -> Question:
+    """Before a launch that was left is gone on with."""
+    lines = [f"It was left at: {left.standing.title}."]
+    if left.unattended:
+        lines = [f"It was started to be left (--no-wait), at: {left.standing.title}."]
+    if left.busy:
+        lines.append(f"{left.busy} is at it.")
+    lines.append("It goes on from there; where it fails, what ran before can be put back.")
+    return Question(
+        title=f"go on with {left.name or left.launch}?",
+        lines=tuple(lines),
+        yes="Go on",
+        name=view.permission().name,
+    )
+
+
+def before_text(preview: Preview, view: View) -> str:
+    """What is gone back to; "" where the choice is another."""
+    before = preview.before
+    if before is None:
+        return ""
+    when = words.ago(max(0.0, view.now - before.at))
+    if before.ours:
+        return f"goes back to {before.name}: ready {when}, the last before what runs now"
+    return f"goes back to {before.name}: replaced {when}, not started by eagletui"
+
+
+def overwrite_question(name: str, path: str) -> Question:
+    """Before a profile of the person's is written over."""
+    return Question(
+        title=f"{name} is there already",
+        lines=(f"{path} would be written over; what stands in it is lost.",),
+        yes="Write over it",
+    )
+
+
+def kept_text(kept: Kept) -> str:
+    """Where a profile was written, and what to know of it."""
+    return "\n".join((kept.path, *kept.notes))
 
 
 # --- the strip ------------------------------------------------------------------------------------
@@ -340,7 +404,8 @@ def unfinished_lines(left: Unfinished, count: int, view: View, width: int) -> li
     head = fit(f"launch {name} was left at: {left.standing.title}{more}", width - 2).rstrip()
     lines = [line(("◌ ", "bold $warning"), (head, "bold"))]
     if left.busy:
-        lines.append(line(("  " + fit(f"{left.busy} is at it", width - 2).rstrip(), "$quiet")))
+        said = fit(f" takes it over from {left.busy}, who is at it", width - 2 - len(key)).rstrip()
+        lines.append(line("  ", (key, "bold $accent"), (said, "$quiet")))
     else:
         lines.append(line("  ", (key, "bold $accent"), (" goes on with it", "$quiet")))
     return lines

@@ -128,7 +128,7 @@ def _link(state: State, now: float) -> Verdict | None:
 
 def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
     if not server.ready:
-        return _loading(server, remaining)
+        return _loading(server, remaining, now)
     running = latest.running(server, now)
     quiet = latest.line_age(server, now) if server.metrics.rates is None else None
     if quiet is not None:
@@ -148,24 +148,27 @@ def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
     return Verdict("ok", ", ".join(parts) + ".", word="SERVING")
 
 
-def _loading(server: ServerState, remaining: float | None) -> Verdict:
+def _loading(server: ServerState, remaining: float | None, now: float) -> Verdict:
     phase = server.phase
     if phase is None:
-        return _unread(server)
+        return _unread(server, now)
     step = f" {phase.done}/{phase.total}" if phase.total and phase.done is not None else ""
     over = " done" if phase.status == "done" else ""
     left = f"; about {about(remaining)} left in all" if remaining is not None else ""
     return Verdict("busy", f"{phase.title.capitalize()}{step}{over}{left}.")
 
 
-def _unread(server: ServerState) -> Verdict:
+def _unread(server: ServerState, now: float) -> Verdict:
     """The process is there; its log has not said how far it is."""
     place = server.log.place or server.process.log
     if place.kind in ("none", "terminal"):
         return Verdict("busy", "Its log cannot be read; waiting for an answer.", word="RUNNING")
     if not server.log.live:
         return Verdict("busy", "Reading its log.", word="RUNNING")
-    return Verdict("busy", "Starting; the log has not said anything yet.", word="STARTING")
+    begun = server.process.started_at
+    since = "" if begun is None else f" for {words.seconds(max(0.0, now - begun))}"
+    said = f"Starting{since}; the log has not named a phase yet."
+    return Verdict("busy", said, word="STARTING")
 
 
 def _blind(server: ServerState) -> list[Verdict]:

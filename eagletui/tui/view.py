@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from eagletui.model.history import History, ServerHistory
 from eagletui.model.logstore import LogStore
+from eagletui.model.permission import Permission, permission
+from eagletui.model.profile import Guard
 from eagletui.model.state import ServerState, State
 from eagletui.model.switching import Moment, Unfinished
 from eagletui.tui.config import Settings, WindowName
@@ -32,6 +34,7 @@ class View(NamedTuple):
         paused_at: the right edge of the charts while they are held still.
         interval: seconds between scrapes, as wished.
         keys: the person's changes of keys.
+        read_only: whether `--read-only` was given; `permission` says the whole of it.
         switchable: whether what runs can be changed from here.
         restart: the restart that goes on, or the last one.
         unfinished: launches that somebody left.
@@ -82,6 +85,17 @@ class View(NamedTuple):
             "unfinished": bool(self.unfinished) and (moment is None or moment.over),
         }
         return frozenset(word for word, holds in facts.items() if holds)
+
+    def permission(self, guard: Guard | None = None) -> Permission:
+        """Whether this host may be changed, and what has to be typed first."""
+        host = self.settings.host(self.target)
+        return permission(
+            self.target,
+            session_read_only=self.read_only,
+            host_read_only=host.read_only,
+            host_protected=host.protected,
+            guard=guard,
+        )
 
     @property
     def ascii_only(self) -> bool:

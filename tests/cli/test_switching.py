@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from eagletui.cli import profile_edit
 from eagletui.cli.switching import HostSwitcher
 from eagletui.control.api import Limits, Running
 from eagletui.engine.flagwords import same_flag
 from eagletui.host.local import LocalHost
-from eagletui.model.switching import Change, Choice, Moment, SwitchRefused
+from eagletui.model.errors import EagletuiError
+from eagletui.model.switching import PARTS, Change, Choice, Moment, ProfileTaken, SwitchRefused
 from eagletui.store.installations import InstallationMemory
 from eagletui.store.launches import LaunchMemory
+from eagletui.store.places import profiles_folder
 from eagletui.store.profiles.shelf import Profiles
 from tests.control.conftest import host, servers
 from tests.control.servers import Servers, alive, argv, environ
@@ -50,6 +58,29 @@ def started(servers: Servers) -> Running:
     return servers.start("--speculative-num-steps", "3", "--api-key", SECRET, NCCL_ALGO="Tree")
 
 
+def another(switcher: HostSwitcher) -> HostSwitcher:
+    """The switcher of another eagletui on the same host, which knows nothing of this one."""
+    return HostSwitcher(
+        switcher._host,
+        profiles=switcher._profiles,
+        installations=switcher._installations,
+        launches=switcher._launches,
+        limits=QUICK,
+    )
+
+
+def moments_name(state: dict[str, Any]) -> str:
+    return str(state["profile"])
+
+
+def read(path: str) -> str:
+    return Path(path).read_text()
+
+
+def write(path: str, text: str) -> None:
+    Path(path).write_text(text)
+
+
 async def driven(switcher: HostSwitcher, choice: Choice) -> list[Moment]:
     return [moment async for moment in switcher.begin(choice)]
 
@@ -69,6 +100,40 @@ async def test_the_menu_marks_what_runs_and_tells_what_is_broken(
     assert len(menu.problems) == 1
     assert "broken.toml" in menu.problems[0]
     assert menu.back == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('unset = ["NCCL_*"]', "environment"),
+        ('unset = ["--speculative-*"]', "speculative"),
+        ('unset = ["--no-such-flag"]', "server"),
+        ("[guard]\nroll-back = 'always'", "server"),
+        ("[guard]\nprotected = true\n[environment]\nNCCL_ALGO = 'Ring'", "environment"),
+        ("title = 'nothing but a title'", None),
+    ],
+)
+async def test_what_only_takes_away_or_guards_is_never_said_to_run(
+    servers: Servers, switcher: HostSwitcher, tmp_path: Path, text: str, place: str | None
+) -> None:
+    (tmp_path / "profiles" / "odd.toml").write_text(text + "\n")
+    old = servers.start()
+    menu = await switcher.menu(old.pid)
+    found = [(part, row.runs) for part in PARTS for row in menu.rows(part) if row.name == "odd"]
+    assert found == ([] if place is None else [(place, False)])
+
+
+async def test_what_takes_nothing_away_but_sets_the_same_runs(
+    servers: Servers, switcher: HostSwitcher, tmp_path: Path
+) -> None:
+    both = 'unset = ["NCCL_*"]\n[environment]\nNCCL_ALGO = "Tree"\n'
+    (tmp_path / "profiles" / "both.toml").write_text(both)
+    off = "[speculative]\noff = true\n"
+    (tmp_path / "profiles" / "off.toml").write_text(off)
+    old = servers.start(NCCL_ALGO="Tree")
+    menu = await switcher.menu(old.pid)
+    assert [row.name for row in menu.environments if row.runs] == ["", "both"]
+    assert [row.name for row in menu.speculative if row.runs] == ["", "off"]
 
 
 async def test_the_difference_is_exact_and_no_secret_leaves(
@@ -113,18 +178,27 @@ async def test_a_switch_keeps_the_secret_and_b_goes_back(
     servers.reap()
     assert not alive(old.pid)
 
+    switcher = another(switcher)  # eagletui was started anew
     menu = await switcher.menu(new)
-    assert menu.back != ""
+    assert menu.back == "what ran before"
     back = Choice(back=True)
     preview = await switcher.preview(back, ask=True)
     assert [(change.name, change.before, change.after) for change in preview.changes] == [
         ("--speculative-num-steps", "5", "3"),
         ("--tag", "new", None),
     ]
+    assert SECRET not in repr(preview)
+    assert preview.before is not None
+    assert (preview.before.ours, preview.name) == (False, "what ran before")
+    assert abs(preview.before.at - state["began"]) < 5.0
     moments = await driven(switcher, back)
     assert moments[-1].standing.state == "ready"
     running = next(s["new"]["pid"] for s in servers.launches() if alive(s["new"]["pid"]))
     assert argv(running) == list(old.argv)
+    assert environ(running)["NCCL_ALGO"] == "Tree"
+
+    menu = await switcher.menu(running)
+    assert menu.back == moments_name(state), "and from there to what was left for it"
 
 
 async def test_as_it_runs_now_is_a_plain_restart_with_the_whole_environment(
@@ -189,3 +263,69 @@ async def test_one_at_a_time_and_what_is_left_is_found_and_gone_on_with(
     moments = [moment async for moment in switcher.resume(left.launch)]
     assert moments[-1].standing.state == "ready"
     assert await switcher.unfinished() == ()
+    assert await switcher.lock() is None
+
+
+async def test_another_s_lock_is_told_and_broken_only_when_asked_for(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    choice = Choice(speculative="chain-5")
+    await switcher.preview(choice, ask=True)
+    held = {"user": "bob", "host": "desk", "launch": "other", "what": "launching 5/6"}
+    servers.lock.write_text(json.dumps({**held, "time": time.time() - 300}))
+    moments = await driven(switcher, choice)
+    problem = moments[-1].standing.problem
+    assert (moments[-1].standing.state, problem and problem.code) == ("failed", "locked")
+    lock = await switcher.lock()
+    assert lock is not None
+    assert (lock.who, lock.what, lock.stale) == ("bob@desk", "launching 5/6", False)
+    assert lock.since is not None
+    assert abs(time.time() - 300 - lock.since) < 5.0
+    os.utime(servers.lock, (1, 1))
+    stale = await switcher.lock()
+    assert stale is not None
+    assert stale.stale
+    assert alive(old.pid)
+    moments = [moment async for moment in switcher.begin(choice, break_lock=True)]
+    assert moments[-1].standing.state == "ready"
+    assert not servers.lock.exists()
+
+
+async def test_what_runs_is_kept_as_a_profile_without_its_secret(
+    servers: Servers, switcher: HostSwitcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    monkeypatch.setattr(profile_edit, "profiles_folder", lambda: folder)
+    old = started(servers)
+    name = await switcher.profile_name(old.pid)
+    kept = await switcher.keep(old.pid, "mine")
+    assert (name, kept.path) == ("imported", str(folder / "mine.toml"))
+    text = read(kept.path)
+    assert SECRET not in text + repr(kept)
+    assert "num-steps = 3" in text
+    assert any("export API_KEY" in note for note in kept.notes)
+
+    write(kept.path, "# mine\n")
+    with pytest.raises(ProfileTaken, match=r"mine\.toml") as taken:
+        await switcher.keep(old.pid, "mine")
+    assert taken.value.path == kept.path
+    assert read(kept.path) == "# mine\n"
+    await switcher.keep(old.pid, "mine", over=True)
+    assert read(kept.path) == text
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+async def test_a_profiles_folder_that_cannot_be_written_is_said(
+    servers: Servers, switcher: HostSwitcher, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(profile_edit, "write_whole", refused)
+    old = started(servers)
+    with pytest.raises(EagletuiError, match=os.strerror(number)) as said:
+        await switcher.keep(old.pid, "mine")
+    assert said.value.what.startswith(f"{profiles_folder() / 'mine.toml'} cannot be written")
+    assert "XDG_CONFIG_HOME" in said.value.advice

@@ -5,7 +5,7 @@ wrong stands in its environment:
 
     FAKE_IGNORE_TERM   SIGTERM does nothing
     FAKE_DIE           `shards`: at 99 % of them; `ready`: a moment after the ready line
-    FAKE_STALL         loading never ends
+    FAKE_STALL         loading ends only when there is a file `told` beside the script
     FAKE_NO_TOKEN      /generate answers 500
     FAKE_BUSY          so many requests run until they are aborted
     FAKE_WORKERS       so many workers; FAKE_ORPHANS: they outlive the server
@@ -28,6 +28,7 @@ from typing import Any
 KEY = sys.argv[sys.argv.index("--api-key") + 1] if "--api-key" in sys.argv else ""
 PORT = int(sys.argv[sys.argv.index("--port") + 1])
 BUSY = [int(os.environ.get("FAKE_BUSY", "0"))]
+TOLD = os.path.join(os.path.dirname(sys.argv[0]), "told")
 WORKER = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
 
 
@@ -95,7 +96,7 @@ for shard in range(1, 101):
             file=sys.stderr,
         )
         os._exit(1)
-    while os.environ.get("FAKE_STALL") and shard == 50:
+    while os.environ.get("FAKE_STALL") and shard == 50 and not os.path.exists(TOLD):
         time.sleep(0.1)
 say("Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.1 GB.")
 server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)

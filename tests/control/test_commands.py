@@ -148,3 +148,25 @@ def test_ctrl_c_detaches_and_resume_goes_on(servers: Servers) -> None:
     assert told["state"] == "ready"
     assert told["pid"] == state["new"]["pid"]
     assert not servers.lock.exists()
+
+
+def test_no_wait_leaves_the_launch_to_whoever_comes(servers: Servers) -> None:
+    servers.start()
+    told = called(
+        "launch", "--local", "--yes", "--force", "--json", "--no-wait",
+        "--env", "FAKE_STALL=1", "--",
+        *servers.argv("--tag", "new"),
+    )  # fmt: skip
+    assert (told["state"], told["ok"], told["unattended"]) == ("loading", True, True)
+    assert not servers.lock.exists()
+    [state] = servers.launches()
+    assert state["unattended"] >= state["began"]
+    assert "ended" not in state
+    servers.script.with_name("told").touch()
+    told = called(
+        "launch", "--local", "--json", "--settle", "0", "--resume", state["id"],
+    )  # fmt: skip
+    assert told["state"] == "ready"
+    [state] = servers.launches()
+    assert (state["unattended"], "ended" in state) == (None, True)
+    assert not servers.lock.exists()

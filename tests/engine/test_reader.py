@@ -296,3 +296,40 @@ def test_a_line_without_end_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -
 def test_numbers_without_end_are_read_over(line: str) -> None:
     text = f"[2026-01-20 02:40:29] {line.replace('{}', '9' * 5000)}\n"
     LogReader("x").feed(text.encode(), at=1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "follows"),
+    [
+        (
+            b"Traceback (most recent call last):\n"
+            b'  File "<frozen runpy>", line 198, in _run_module_as_main\n'
+            b"ModuleNotFoundError: No module named 'sglang'\n",
+            ev.Diagnosed,
+        ),
+        (b"[2026-11-29 20:00:00] Init torch distributed begin.\n", ev.PhaseBegan),
+    ],
+    ids=["fails before its arguments", "its arguments were missed"],
+)
+def test_another_process_in_the_same_log_begins_a_launch_of_its_own(
+    words: bytes, follows: type
+) -> None:
+    reader = LogReader("s")
+    reader.feed(recorded("eagle_term"), at=1.0)
+    assert reader.feed(words, at=2.0) + reader.finish(2.0) == [], "the old launch is over"
+    reader.begin_anew(started_at=2.0)
+    events = reader.feed(words, at=3.0) + reader.finish(3.0)
+    assert [type(event) for event in events] == [ev.LaunchBegan, follows]
+
+
+def test_a_launch_that_was_read_before_its_process_was_noticed_goes_on() -> None:
+    reader = LogReader("s")
+    reader.feed(recorded("eagle_term"), at=1.0)
+    whole = recorded("eagle3_term")
+    middle = whole.index(b"server_args=")
+    events = reader.feed(whole[:middle], at=2.0)
+    reader.begin_anew(started_at=2.0)
+    events += reader.feed(whole[middle:], at=3.0)
+    [began] = [event for event in events if isinstance(event, ev.LaunchBegan)]
+    [alone] = [e for e in read(whole, live=True) if isinstance(e, ev.LaunchBegan)]
+    assert (began.stamp, began.ladder) == (alone.stamp, alone.ladder)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,6 +141,66 @@ def test_a_restart_into_another_log_starts_clean() -> None:
     other = LogPlace(kind="file", target="/srv/b.log")
     after = fold(before, found(ServerProcess(key=S, pid=8, log=other))).servers[S]
     assert (after.ladder, after.launched, after.restarts) == ((), None, 1)
+
+
+OTHER = LogPlace(kind="file", target="/srv/b.log")
+STOPPED = Diagnosis(code="terminated", severity="info", title="stopped by SIGTERM")
+
+
+def served(at: float, *end: ev.Event, log: LogPlace = FILE, pid: int = 7) -> State:
+    """A server that was launched at this moment, served, and ended so."""
+    began = msgspec.structs.replace(launch(), at=at)
+    ready = ev.ServerReady(at=at + 30.0, server=S, stamp=130.0)
+    process = ServerProcess(key=S, pid=pid, started_at=at - 3.0, log=log)
+    return fold_all(State(), [found(process), began, ready, *end])
+
+
+TERMINATED = ev.Diagnosed(at=60.0, server=S, diagnosis=STOPPED, ended=True)
+GONE = ev.ServerGone(at=61.0, server=S)
+
+
+@pytest.mark.parametrize(
+    "end", [(), (TERMINATED,), (GONE,), (TERMINATED, GONE)], ids=["silent", "said", "gone", "both"]
+)
+@pytest.mark.parametrize(
+    ("pid", "started_at", "log"),
+    [(8, 70.0, FILE), (8, 70.0, OTHER), (7, 70.0, FILE), (7, 70.0, OTHER)],
+    ids=["same file", "new file", "pid reused", "pid reused, new file"],
+)
+def test_a_new_process_is_a_new_launch_before_it_writes_a_word(
+    end: tuple[ev.Event, ...], pid: int, started_at: float, log: LogPlace
+) -> None:
+    new = ServerProcess(key=S, pid=pid, started_at=started_at, log=log)
+    server = fold(served(10.0, *end), found(new, at=71.0)).servers[S]
+    assert (server.alive, server.ready, server.ready_after) == (True, False, None)
+    assert (server.ladder, server.phase, server.launched) == ((), None, None)
+    assert (server.diagnoses, server.restarts) == ((), 1)
+    assert server.process.started_at == started_at
+
+
+def test_the_same_process_seen_again_keeps_everything() -> None:
+    state = served(10.0)
+    process = msgspec.structs.replace(state.servers[S].process, cwd="/elsewhere")
+    again = fold(state, found(process, at=71.0)).servers[S]
+    assert again == msgspec.structs.replace(state.servers[S], process=process)
+    assert again.ready
+
+
+@pytest.mark.parametrize("started_at", [70.0, None], ids=["its start is known", "it is not"])
+def test_a_launch_read_before_its_process_was_noticed_stays(started_at: float | None) -> None:
+    again = msgspec.structs.replace(launch(), at=75.0, stamp=160.0)
+    state = fold_all(served(10.0, TERMINATED, GONE), [again])
+    new = ServerProcess(key=S, pid=8, started_at=started_at, log=FILE)
+    server = fold(state, found(new, at=76.0)).servers[S]
+    assert (server.launched, len(server.ladder), server.restarts) == (160.0, len(LADDER), 1)
+    assert server.alive
+
+
+def test_what_the_new_launch_says_is_counted_once() -> None:
+    new = ServerProcess(key=S, pid=8, started_at=70.0, log=FILE)
+    again = msgspec.structs.replace(launch(), at=75.0, stamp=160.0)
+    server = fold_all(served(10.0, GONE), [found(new, at=71.0), again]).servers[S]
+    assert (server.launched, server.restarts) == (160.0, 1)
 
 
 def test_adaptive_k_follows_the_gauge() -> None:

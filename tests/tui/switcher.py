@@ -13,11 +13,16 @@ from eagletui.model.finding import Finding
 from eagletui.model.profile import Guard
 from eagletui.model.restart import RestartState, Standing
 from eagletui.model.switching import (
+    Before,
     Change,
     Choice,
+    Kept,
+    Lock,
+    LockHeld,
     Menu,
     Moment,
     Preview,
+    ProfileTaken,
     Row,
     SwitchRefused,
     Unfinished,
@@ -93,6 +98,9 @@ class FakeSwitcher:
         self._guard = guard or Guard()
         self._fails = fails
         self.left = left
+        self.taken: frozenset[str] = frozenset()
+        self.keeps: EagletuiError | None = None
+        self.held: Lock | None = None
         self.wishes: list[tuple[str, object]] = []
         self._moments: asyncio.Queue[Moment | None] = asyncio.Queue()
         self.standing = Standing(replaces=True)
@@ -122,18 +130,33 @@ class FakeSwitcher:
             guard=self._guard,
             load=423.0,
             launches=4,
+            before=Before(name=self._menu.back, at=NOW - 3600) if choice.back else None,
         )
 
-    async def begin(self, choice: Choice) -> AsyncGenerator[Moment, None]:
+    async def begin(
+        self, choice: Choice, *, break_lock: bool = False
+    ) -> AsyncGenerator[Moment, None]:
         """Moments as the test tells them."""
+        if break_lock:
+            self.wishes.append(("break", choice))
         if choice.environment == "refused":
             raise SwitchRefused("Refused.")
         self.wishes.append(("begin", choice))
         async for moment in self._stream("kimi-k2.5+chain-5"):
             yield moment
 
-    async def resume(self, launch: str) -> AsyncGenerator[Moment, None]:
+    async def lock(self) -> Lock | None:
+        """As given."""
+        return self.held
+
+    async def resume(
+        self, launch: str, *, break_lock: bool = False
+    ) -> AsyncGenerator[Moment, None]:
         """The same for a launch that was left."""
+        if self.held is not None and not break_lock:
+            raise LockHeld("held")
+        if break_lock:
+            self.wishes.append(("break", launch))
         self.wishes.append(("resume", launch))
         async for moment in self._stream(f"launch {launch}"):
             yield moment
@@ -160,6 +183,22 @@ class FakeSwitcher:
     def answer(self, put_back: bool) -> None:
         """Remember."""
         self.wishes.append(("answer", put_back))
+
+    async def profile_name(self, pid: int) -> str:
+        """The model's."""
+        return "kimi-k2.5"
+
+    async def keep(self, pid: int, name: str, *, over: bool = False) -> Kept:
+        """As given."""
+        self.wishes.append(("keep", (pid, name, over)))
+        if self.keeps is not None:
+            raise self.keeps
+        if name in self.taken and not over:
+            raise ProfileTaken(name, f"/home/me/profiles/{name}.toml")
+        self._menu = replace(
+            self._menu, servers=(*self._menu.servers, Row(name=name, title="imported", whole=True))
+        )
+        return Kept(name=name, path=f"/home/me/profiles/{name}.toml", notes=("PATH was kept.",))
 
     async def unfinished(self) -> tuple[Unfinished, ...]:
         """As given."""

@@ -8,20 +8,26 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
+from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import HostError
+from eagletui.model.history import History
 from eagletui.model.profile import Guard
 from eagletui.model.restart import RULES, RestartState, Standing
-from eagletui.model.switching import Choice, Unfinished
+from eagletui.model.state import State
+from eagletui.model.switching import Choice, Lock, Unfinished
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.screens import switcher as screen
 from eagletui.tui.screens.confirm import Confirm, PutBack
 from eagletui.tui.screens.main import MainScreen
+from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.screens.switcher import SwitcherScreen
+from eagletui.tui.switching import lock_question
+from eagletui.tui.view import View
 from tests.tui.driving import make_app, settle
-from tests.tui.scenes import SCENES
+from tests.tui.scenes import NOW, SCENES
 from tests.tui.switcher import DIED, ERROR, WARNING, FakeSwitcher
 from tests.tui.text_snapshot import screen_text
 
@@ -138,9 +144,11 @@ async def test_errors_need_a_second_word_that_says_what_will_fail() -> None:
         assert switcher.made("begin") == [Choice(speculative="chain-5")]
 
 
-async def test_read_only_looks_and_starts_nothing() -> None:
+@pytest.mark.parametrize("by", ["session", "config"])
+async def test_read_only_looks_and_starts_nothing(by: str) -> None:
     switcher = FakeSwitcher(left=(LEFT,))
-    async with running(switcher, read_only=True) as (app, pilot):
+    settings = Settings(hosts={"gpu1": HostSettings(read_only=by == "config")})
+    async with running(switcher, settings, read_only=by == "session") as (app, pilot):
         await press(pilot, "U", "s", "enter")
         assert isinstance(app.screen, SwitcherScreen)
         assert switcher.made("begin") == switcher.made("resume") == []
@@ -245,16 +253,104 @@ async def test_what_was_left_is_offered() -> None:
         text = screen_text(app)
         assert "launch kimi-k2.5+chain-7 was left at: loading" in text
         await press(pilot, "U")
+        assert app.screen.focused is app.screen.query_one("#no")
+        assert "It was left at: loading." in screen_text(app)
+        await press(pilot, "enter")
+        assert switcher.made("resume") == []
+        await press(pilot, "U", "right", "enter")
         assert switcher.made("resume") == ["20260119-010203-def456"]
 
 
-async def test_what_somebody_else_is_at_is_only_told() -> None:
-    switcher = FakeSwitcher(left=(replace(LEFT, busy="bob@desk"),))
+async def test_what_was_meant_to_be_left_says_so() -> None:
+    switcher = FakeSwitcher(left=(replace(LEFT, unattended=True),))
     async with running(switcher) as (app, pilot):
-        text = screen_text(app)
-        assert "bob@desk is at it" in text
         await press(pilot, "U")
+        assert "It was started to be left (--no-wait), at: loading." in screen_text(app)
+
+
+HELD = Lock(
+    who="bob@desk", what="launching chain-7 on :30000", since=NOW - 300, quiet=3.0, stale=False
+)
+LOCKED = Diagnosis(code="locked", severity="error", title="bob@desk is in the middle of it.")
+
+
+async def test_another_s_lock_is_shown_and_taken_only_after_the_host_s_name() -> None:
+    switcher = FakeSwitcher()
+    switcher.held = HELD
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell("failed", problem=LOCKED)
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        text = screen_text(app)
+        assert "bob@desk is in the middle of it: launching chain-7 on :30000" in text
+        assert "begun" in text
+        assert "Last sign of life 3 s ago." in text
+        assert app.screen.query_one("#yes", Button).disabled
+        await press(pilot, "enter")
+        assert switcher.made("break") == []
+        await press(pilot, "g", "p", "u", "1", "enter")
+        assert switcher.made("break") == [Choice(speculative="chain-5")]
+
+
+def test_the_words_of_a_lock() -> None:
+    view = View(State(), History(), {}, now=NOW, settings=Settings(), target="gpu1")
+    asked = lock_question(HELD, view)
+    assert asked.name == "gpu1"
+    assert asked.lines[:2] == (
+        "bob@desk is in the middle of it: launching chain-7 on :30000, begun 5 min ago.",
+        "Last sign of life 3 s ago.",
+    )
+    assert lock_question(replace(HELD, stale=True), view).name == ""
+
+
+async def test_a_stale_lock_is_taken_by_one_word_with_cancel_in_focus() -> None:
+    switcher = FakeSwitcher()
+    switcher.held = replace(HELD, stale=True, quiet=400.0)
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell("failed", problem=LOCKED)
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        assert "Their eagletui seems to be gone." in screen_text(app)
+        assert app.screen.focused is app.screen.query_one("#no")
+        await press(pilot, "enter")
+        assert switcher.made("break") == []
+        assert "bob@desk is in the middle of it." in screen_text(app), "it still says why"
+
+
+async def test_a_lock_that_is_free_by_now_is_not_broken() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        switcher.tell("failed", problem=LOCKED)
+        await until(pilot, lambda: "The lock is free by now" in screen_text(app))
+        assert isinstance(app.screen, MainScreen)
+        assert switcher.made("break") == []
+
+
+async def test_what_somebody_else_is_at_is_taken_over_only_by_name() -> None:
+    switcher = FakeSwitcher(left=(replace(LEFT, busy="bob@desk"),))
+    switcher.held = HELD
+    async with running(switcher) as (app, pilot):
+        assert "U takes it over from bob@desk, who is at it" in screen_text(app)
+        await press(pilot, "U", "right", "enter")
+        await until(pilot, lambda: "another restart on gpu1" in screen_text(app))
         assert switcher.made("resume") == []
+        assert app.restarts.left == switcher.left, "it is still offered"
+        await press(pilot, "g", "p", "u", "1", "enter")
+        assert switcher.made("break") == [LEFT.launch]
+
+
+async def test_what_is_gone_back_to_is_said_before_it_is_asked() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher, size=(100, 30)) as (app, pilot):
+        await press(pilot, "b")
+        assert isinstance(app.screen, Confirm)
+        said = "goes back to kimi-k2.5+chain-2: ready 60 min ago, the last before what runs now"
+        assert " ".join(said.split()[:8]) in screen_text(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, SwitcherScreen)
+        assert f"← {said}" in screen_text(app)
+        assert switcher.made("begin") == []
 
 
 async def test_a_host_that_does_not_say_is_told_in_words() -> None:
@@ -265,3 +361,79 @@ async def test_a_host_that_does_not_say_is_told_in_words() -> None:
         assert "Press r." in screen_text(app)
         await press(pilot, "enter")
         assert switcher.made("begin") == []
+
+
+async def test_what_runs_is_written_as_a_profile_under_a_name_that_is_asked_for() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher, size=(100, 30)) as (app, pilot):
+        await press(pilot, "I")
+        assert isinstance(app.screen, Prompt)
+        assert app.screen.query_one(Input).value == "kimi-k2.5"
+        await press(pilot, "end", "-", "x", "enter")
+        assert switcher.made("keep") == [(4242, "kimi-k2.5-x", False)]
+        text = screen_text(app)
+        assert "Profile written" in text
+        assert "/home/me/profiles/kimi-k2.5-x.toml" in text
+        assert "PATH was kept." in text
+
+
+async def test_an_import_writes_over_nothing_unasked() -> None:
+    switcher = FakeSwitcher()
+    switcher.taken = frozenset({"kimi-k2.5"})
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "enter")
+        assert isinstance(app.screen, Confirm)
+        assert app.screen.focused is app.screen.query_one("#no")
+        assert "/home/me/profiles/kimi-k2.5.toml would be written over" in screen_text(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, Prompt), "another name is asked for"
+        assert switcher.made("keep") == [(4242, "kimi-k2.5", False)]
+        await press(pilot, "enter", "right", "enter")
+        assert switcher.made("keep")[-1] == (4242, "kimi-k2.5", True)
+
+
+async def test_an_import_given_up_writes_nothing() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "escape")
+        assert switcher.made("keep") == []
+        assert isinstance(app.screen, MainScreen)
+
+
+async def test_a_folder_that_cannot_be_written_is_told_in_words() -> None:
+    switcher = FakeSwitcher()
+    switcher.keeps = HostError(
+        "/home/me/profiles/x.toml cannot be written: Read-only file system.", advice="Make room."
+    )
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "enter")
+        assert "Not written" in screen_text(app)
+        assert "cannot be written: Read-only" in screen_text(app)
+        assert "file system. Make room." in screen_text(app)
+
+
+async def test_a_name_that_no_file_can_have_is_complained_about_at_once() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await press(pilot, "I", "end", "/", "x", "enter")
+        assert isinstance(app.screen, Prompt)
+        assert "Use letters, digits, dots, dashes and underscores." in screen_text(app)
+        assert switcher.made("keep") == []
+
+
+async def test_without_a_server_there_is_nothing_to_import() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher, scene="crashed") as (app, pilot):
+        await press(pilot, "I")
+        assert isinstance(app.screen, MainScreen)
+        assert "No server runs here" in screen_text(app)
+
+
+async def test_an_import_from_the_switcher_is_in_its_lists_at_once() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher, size=(120, 40)) as (app, pilot):
+        await press(pilot, "s", "down", "down", "I", "end", "-", "n", "enter")
+        assert isinstance(app.screen, SwitcherScreen)
+        text = screen_text(app)
+        assert "kimi-k2.5-n" in text
+        assert "~ --speculative-num-steps  3 → 5" in text, "what was marked stays marked"

@@ -165,4 +165,5 @@ def test_what_is_not_read_yet_is_not_called_a_start() -> None:
     read = ev.LogText(at=NOW, server="5151@1200", start=0, data=b"x\n", live=True)
     chosen = ev.ServerSelected(at=NOW, server="5151@1200")
     state = fold_all(State(), [*events, chosen, read])
-    assert verdicts(state, NOW)[0].text == "Starting; the log has not said anything yet."
+    said = "Starting for 1 min 30 s; the log has not named a phase yet."
+    assert verdicts(state, NOW)[0].text == said

@@ -104,6 +104,10 @@ class SwitcherScreen(EagleScreen):
     def on_mount(self) -> None:
         """Ask what can be chosen."""
         super().on_mount()
+        self.read_menu()
+
+    def read_menu(self) -> None:
+        """Ask again what can be chosen; what is marked stays marked."""
         server = self.eagle.view.server
         alive = server is not None and server.alive
         pid = server.process.pid if server is not None and alive else None
@@ -133,15 +137,25 @@ class SwitcherScreen(EagleScreen):
 
     @on(MenuRead)
     def _show_menu(self, message: MenuRead) -> None:
+        first, marked = self._menu is None, self._chosen()
         self._menu = message.menu
-        for problem in message.menu.problems:
-            self.notify(problem, title="A profile is left out", severity="warning", markup=False)
+        if first:
+            for problem in message.menu.problems:
+                self.notify(
+                    problem, title="A profile is left out", severity="warning", markup=False
+                )
         for part in PARTS:
-            choices = self._list(part)
+            choices, rows = self._list(part), self._rows(part)
             choices.clear_options()
-            choices.add_options(Option(Content(""), id=row.name) for row in self._rows(part))
-            if self._rows(part):
-                choices.highlighted = 0
+            choices.add_options(Option(Content(""), id=row.name) for row in rows)
+            names = [row.name for row in rows]
+            before = getattr(marked, part)
+            if rows:
+                choices.highlighted = names.index(before) if before in names else 0
+        if not first:
+            self._choice = None
+            self._take(self._chosen())
+            return
         self._list("speculative").focus()
         if self._back:
             self._take(Choice(back=True))

@@ -58,7 +58,7 @@ def _host(view: View) -> list[Field]:
 def _right(view: View) -> list[Field]:
     return [
         Field(1, _paused(view), "bold $warning"),
-        Field(2, "read-only" if view.read_only else "", "bold"),
+        Field(2, "read-only" if view.permission().refusal else "", "bold"),
         Field(4, f"window {view.window}" if view.server else "", "$quiet"),
         Field(3, f"every {words.interval(view.interval)}", "$quiet"),
     ]
