@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.finding import Finding, FindingSeverity
 from eagletui.model.safe import safe
 
+RUNNER_PATH = "server.runner"
 QUIET = 45.0
 """Seconds without a sign of life after which a lock's owner seems to be gone."""
 
@@ -29,7 +31,7 @@ _WORDS: dict[str, _Words] = {
     ),
     "managed": _Words(
         "The server (pid {pid}) belongs to {manager}, which would start it again behind our back.",
-        "Containers and units cannot be restarted yet: use docker or systemctl by hand.",
+        "eagletui knows docker, podman and systemd services; stop it with what started it.",
     ),
     "unreadable": _Words(
         "Command line and environment of pid {pid} cannot be read ({detail}): it could not be "
@@ -70,8 +72,28 @@ _WORDS: dict[str, _Words] = {
         "Give `server.python`, or install python3.",
     ),
     "bad-answer": _Words("The host's answer was not understood: {detail}"),
+    "script-ignores-flags": _Words(
+        "{path} does not look at its arguments: the flags ({flags} …) will have no effect.",
+        'Let it pass them on: end it with `exec python -m sglang.launch_server "$@"`.',
+    ),
+    "command-flags": _Words(
+        "{path} is given the flags as its arguments; what it does with them is its own business."
+    ),
     "system": _Words("The host refused: {detail}."),
 }
+
+
+def note_words(note: Mapping[str, Any]) -> Finding:
+    """What the agent found that stops nothing."""
+    found = problem(str(note["code"]), note)
+    severity: FindingSeverity = "info" if note.get("severity") == "info" else "warning"
+    return Finding(
+        code=found.code,
+        severity=severity,
+        path=RUNNER_PATH,
+        message=found.title,
+        advice=found.advice,
+    )
 
 
 def problem(code: str, about: Mapping[str, Any]) -> Diagnosis:

@@ -75,7 +75,7 @@ def test_a_launch_that_fails_puts_the_old_one_back_and_says_so(servers: Servers)
     servers.start("--tag", "old")
     told = called(
         "launch", "--local", "--yes", "--force", "--json", "--settle", "0",
-        "--env", "FAKE_DIE=shards", "--",
+        "--env", "SGLANG_FAKE_DIE=shards", "--",
         *servers.argv("--tag", "new"),
         status=1,
     )  # fmt: skip
