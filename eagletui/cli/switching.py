@@ -34,6 +34,7 @@ from eagletui.engine.releases import Version
 from eagletui.engine.running_profile import with_secrets
 from eagletui.engine.start_plan import start_plan
 from eagletui.host.base import Host
+from eagletui.host.containers import named
 from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
@@ -142,6 +143,7 @@ class HostSwitcher:
             found = await find_servers(self._host)
             raw = next((server for server in found.servers if server.pid == pid), None)
             if raw is not None:
+                raw = await named(self._host, raw)
                 self._base = _base_of(raw, self._host.name, version)
         return await asyncio.to_thread(self._menu)
 
@@ -291,7 +293,7 @@ class HostSwitcher:
         there = [server for server in found.servers if parse_command(server.argv).port == port]
         watched = self._base.raw.key if self._base is not None else ""
         there.sort(key=lambda server: server.key != watched)
-        return there[0] if there else None
+        return await named(self._host, there[0]) if there else None
 
     # --- doing it -----------------------------------------------------------------------------
 

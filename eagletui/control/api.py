@@ -36,6 +36,7 @@ class Running(Data, frozen=True):
     Attributes:
         container, unit, user_unit: what it was seen in; the host's agent finds out whether that
             is what would bring it back.
+        answers: the port of the host that leads to it, where that is another one; 0 is `port`.
     """
 
     pid: int
@@ -46,6 +47,7 @@ class Running(Data, frozen=True):
     container: str = ""
     unit: str = ""
     user_unit: bool = False
+    answers: int = 0
 
     def __repr__(self) -> str:
         """Without the command line: a traceback may show it."""
@@ -197,7 +199,7 @@ def refuse_what_cannot_be(plan: StartPlan) -> None:
             "The profile's guard is read-only: nothing on the host is changed.",
             advice="Take `read-only` out of its [guard], if that is what you want.",
         )
-    if plan.runner not in ("process", "command"):
+    if plan.runner not in ("process", "command", "docker"):
         raise RunnerMissing(
             f"Servers of the runner {plan.runner!r} cannot be started or stopped yet.",
             meaning="Only plain processes can: stopping a container or a unit by its process "

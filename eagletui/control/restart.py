@@ -385,7 +385,14 @@ def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:
     if not old:
         return None
     return Running(
-        pid=old["pid"], start_ticks=old["start"], port=old.get("port", 0), argv=tuple(argv)
+        pid=old["pid"],
+        start_ticks=old["start"],
+        port=old.get("port", 0),
+        argv=tuple(argv),
+        container=old.get("container", ""),
+        unit=old.get("unit", ""),
+        user_unit=bool(old.get("user_unit")),
+        answers=old.get("answers", 0),
     )
 
 

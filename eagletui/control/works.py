@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import Detached, Limits, Owner, Running, plan_document
@@ -144,14 +145,24 @@ class Works:
         return DONE
 
     async def _saved(self) -> Happened:
-        done = await self._asked(
-            "save",
-            target=self._target(),
-            plan=self._plan() or {},
-            owner=msgspec.to_builtins(self._owner),
-        )
-        self._kept = done.kind == "done"
-        return done
+        try:
+            told = await self._agent.ask(
+                "save",
+                launch=self._facts.launch,
+                break_lock=self._break_lock,
+                note=self._note(),
+                target=self._target(),
+                plan=self._plan() or {},
+                owner=msgspec.to_builtins(self._owner),
+                patience=PATIENCE,
+            )
+        except AgentRefused as refused:
+            return Happened(kind="failed", problem=refused.diagnosis)
+        self._kept = True
+        if self._facts.old is not None:
+            answers = (told["old"] or {}).get("answers", 0)
+            self._facts.old = replace(self._facts.old, answers=answers)
+        return DONE
 
     def _target(self) -> dict[str, object] | None:
         return self._facts.old.target if self._facts.old is not None else None
@@ -163,7 +174,9 @@ class Works:
 
     def _old_http(self) -> ServerHttp | None:
         old = self._facts.old
-        return ServerHttp(self._host, old.argv, old.port) if old is not None else None
+        if old is None:
+            return None
+        return ServerHttp(self._host, old.argv, old.answers or old.port)
 
     async def _drained(self) -> Happened:
         http = self._old_http()
@@ -314,7 +327,9 @@ class Works:
         argv = facts.new_argv
         if self._which == "back":
             argv = facts.old.argv if facts.old is not None else ()
-        http = ServerHttp(self._host, argv, facts.child.get("port") or facts.port)
+        child = facts.child
+        port = child.get("answers") or child.get("port") or facts.port
+        http = ServerHttp(self._host, argv, port)
         asking = asyncio.ensure_future(http.first_token(self._limits.first_token))
         try:
             watched = await self._watch(asking.done, limit=None, stalls=False)

@@ -24,6 +24,7 @@ from eagletui.hostside.agent.processes import (
 RUNNERS = {
     "process": "eagletui.hostside.agent.process_runner",
     "command": "eagletui.hostside.agent.command_runner",
+    "docker": "eagletui.hostside.agent.docker_runner",
 }
 
 
@@ -150,6 +151,8 @@ def recognised(target: Json) -> Json:
     """
     if not same(target, table()):
         return target
+    if target.get("container"):
+        return {**target, "runner": "docker"}
     manager = manager_of(target["pid"])
     if manager:
         raise Refused("managed", pid=target["pid"], manager=manager)
