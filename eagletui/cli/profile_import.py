@@ -19,6 +19,7 @@ from eagletui.cli.profile_words import profile_document
 from eagletui.cli.reaching import connected
 from eagletui.engine.command import parse_command
 from eagletui.engine.import_server import Imported, gives_back, import_server
+from eagletui.host.containers import named
 from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.profile import Runner
@@ -52,7 +53,7 @@ def running_server(
 async def _find(target: str | None, ssh_config: Sequence[str], pid: int | None) -> RawServer:
     async with connected(target, ssh_config) as host:
         found = await find_servers(host)
-    return chosen(found.servers, pid, found.looked_at)
+        return await named(host, chosen(found.servers, pid, found.looked_at))
 
 
 def chosen(

@@ -36,6 +36,7 @@ from eagletui.engine.releases import Version
 from eagletui.engine.running_profile import with_secrets
 from eagletui.engine.start_plan import start_plan
 from eagletui.host.base import Host
+from eagletui.host.containers import named
 from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
@@ -149,6 +150,7 @@ class HostSwitcher:
             found = await find_servers(self._host)
             raw = next((server for server in found.servers if server.pid == pid), None)
             if raw is not None:
+                raw = await named(self._host, raw)
                 self._base = _base_of(raw, self._host.name, version)
         await self._look_back()
         return await asyncio.to_thread(self._menu)
@@ -298,7 +300,7 @@ class HostSwitcher:
         there = [server for server in found.servers if parse_command(server.argv).port == port]
         watched = self._base.raw.key if self._base is not None else ""
         there.sort(key=lambda server: server.key != watched)
-        return there[0] if there else None
+        return await named(self._host, there[0]) if there else None
 
     # --- doing it -----------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ done
 exit 127
 """
 _PATIENCE = 20.0
+AGENT = "eagletui.hostside.agent"
 
 
 class AgentRefused(EagletuiError):
@@ -64,10 +65,10 @@ class Agent:
             HostError: the host did not answer.
         """
         done = await self._host.run(
-            [self._found, *_FLAGS, _program()]
+            [self._found, *_FLAGS, _bootstrap()]
             if self._found
-            else shell.script(_FIND, _program(), *self._pythons),
-            stdin=json.dumps({"do": do, **request}).encode("ascii"),
+            else shell.script(_FIND, _bootstrap(), *self._pythons),
+            stdin=sent({"do": do, **request}),
             timeout=_PATIENCE + patience,
         )
         if done.status == _NO_PYTHON and not done.stdout:
@@ -89,6 +90,30 @@ def _refusal(answer: Mapping[str, Any]) -> Diagnosis:
     return problem(str(answer["error"]), answer)
 
 
+def sent(ask: Mapping[str, Any]) -> bytes:
+    """What goes to the bootstrap: the agent's modules and one request."""
+    return b'{"sources": %s, "main": "%s.requests", "ask": %s}' % (
+        _sources(),
+        AGENT.encode(),
+        json.dumps(ask).encode("ascii"),
+    )
+
+
 @functools.cache
-def _program() -> str:
-    return resources.files("eagletui.hostside").joinpath("control_agent.py").read_text("utf-8")
+def _bootstrap() -> str:
+    return resources.files(AGENT).joinpath("bootstrap.py").read_text("utf-8")
+
+
+@functools.cache
+def _sources() -> bytes:
+    packages = [AGENT[: i or None] for i in (*_dots(AGENT), 0)]
+    modules = {
+        f"{AGENT}.{entry.name[:-3]}": entry.read_text("utf-8")
+        for entry in resources.files(AGENT).iterdir()
+        if entry.name.endswith(".py") and entry.name not in ("__init__.py", "bootstrap.py")
+    }
+    return json.dumps({**dict.fromkeys(packages, ""), **modules}).encode("ascii")
+
+
+def _dots(name: str) -> list[int]:
+    return [i for i, letter in enumerate(name) if letter == "."]

@@ -31,7 +31,13 @@ __all__ = [
 
 
 class Running(Data, frozen=True):
-    """A server that runs and is to go. Command line and environment are unmasked: never shown."""
+    """A server that runs and is to go. Command line and environment are unmasked: never shown.
+
+    Attributes:
+        container, unit, user_unit: what it was seen in; the host's agent finds out whether that
+            is what would bring it back.
+        answers: the port of the host that leads to it, where that is another one; 0 is `port`.
+    """
 
     pid: int
     start_ticks: int
@@ -39,6 +45,10 @@ class Running(Data, frozen=True):
     argv: tuple[str, ...] = ()
     python: str = ""
     environment: dict[str, str] = {}
+    container: str = ""
+    unit: str = ""
+    user_unit: bool = False
+    answers: int = 0
 
     def __repr__(self) -> str:
         """Without the command line: a traceback may show it."""
@@ -54,7 +64,22 @@ class Running(Data, frozen=True):
             argv=raw.argv,
             python=raw.exe or raw.python,
             environment=raw.environment or {},
+            container=raw.container,
+            unit=raw.unit,
+            user_unit=raw.user_unit,
         )
+
+    @property
+    def target(self) -> dict[str, object]:
+        """What the host's agent is told of it."""
+        return {
+            "pid": self.pid,
+            "start": self.start_ticks,
+            "port": self.port,
+            "container": self.container,
+            "unit": self.unit,
+            "user_unit": self.user_unit,
+        }
 
 
 class Limits(Data, frozen=True):
@@ -176,7 +201,7 @@ def refuse_what_cannot_be(plan: StartPlan) -> None:
             "The profile's guard is read-only: nothing on the host is changed.",
             advice="Take `read-only` out of its [guard], if that is what you want.",
         )
-    if plan.runner != "process":
+    if plan.runner not in ("process", "command", "docker"):
         raise RunnerMissing(
             f"Servers of the runner {plan.runner!r} cannot be started or stopped yet.",
             meaning="Only plain processes can: stopping a container or a unit by its process "

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 
 from eagletui.engine.reader import LogReader
 from eagletui.host.base import FilePosition, Host
+from eagletui.host.logs import follow_log
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import SEVERITY_ORDER, Diagnosis
 from eagletui.model.literals import Literals, LiteralStream, Shown
+from eagletui.model.server import LogPlace
 
 Tell = Callable[[ev.Event], None]
 
@@ -29,9 +30,15 @@ class LaunchLog:
     """
 
     def __init__(
-        self, path: str, *, inode: int | None, offset: int, secrets: Literals, tell: Tell
+        self,
+        place: LogPlace,
+        *,
+        inode: int | None,
+        offset: int,
+        secrets: Literals,
+        tell: Tell,
     ) -> None:
-        self._path = path
+        self._place = place
         self._position = FilePosition(inode=inode, offset=offset) if inode is not None else None
         self._reader = LogReader("launch")
         self._shown = LiteralStream(secrets)
@@ -43,13 +50,18 @@ class LaunchLog:
         self.phases: dict[str, float] = {}
         self.version = ""
 
+    @property
+    def is_file(self) -> bool:
+        """Whether the log outlives its server."""
+        return self._place.kind in ("file", "given", "tee")
+
     async def read(self, host: Host) -> None:
         """Read for ever.
 
         Raises:
             HostError: the connection was lost; a second call goes on at the same byte.
         """
-        chunks = host.follow(self._path, position=self._position)
+        chunks = follow_log(host, self._place, position=self._position)
         try:
             async for chunk in chunks:
                 if chunk.data:
@@ -60,8 +72,7 @@ class LaunchLog:
                 self._position = chunk.position
                 self._read(self._shown.feed(chunk.start, chunk.data))
         finally:
-            with contextlib.suppress(AttributeError):
-                await chunks.aclose()  # type: ignore[attr-defined]
+            await chunks.aclose()
 
     def finish(self) -> Diagnosis | None:
         """The process is gone: what the log says of it, the worst first."""

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.finding import Finding, FindingSeverity
 from eagletui.model.safe import safe
 
 LOCKED = "locked"
+RUNNER_PATH = "server.runner"
 QUIET = 45.0
 """Seconds without a sign of life after which a lock's owner seems to be gone."""
 
@@ -30,7 +32,7 @@ _WORDS: dict[str, _Words] = {
     ),
     "managed": _Words(
         "The server (pid {pid}) belongs to {manager}, which would start it again behind our back.",
-        "Containers and units cannot be restarted yet: use docker or systemctl by hand.",
+        "eagletui knows docker, podman and systemd services; stop it with what started it.",
     ),
     "unreadable": _Words(
         "Command line and environment of pid {pid} cannot be read ({detail}): it could not be "
@@ -73,8 +75,87 @@ _WORDS: dict[str, _Words] = {
         "Give `server.python`, or install python3.",
     ),
     "bad-answer": _Words("The host's answer was not understood: {detail}"),
+    "script-ignores-flags": _Words(
+        "{path} does not look at its arguments: the flags ({flags} …) will have no effect.",
+        'Let it pass them on: end it with `exec python -m sglang.launch_server "$@"`.',
+    ),
+    "command-flags": _Words(
+        "{path} is given the flags as its arguments; what it does with them is its own business."
+    ),
+    "no-tool": _Words("The host has no {tool}: {detail}."),
+    "tool-hangs": _Words(
+        "{tool} did not end within {seconds} s.", "Look at its daemon on the host."
+    ),
+    "no-docker": _Words(
+        "The host has neither docker nor podman in its PATH.", "Install it, or add its folder."
+    ),
+    "docker-not-allowed": _Words(
+        "This account may not use docker: {detail}",
+        "Join the group docker (`usermod -aG docker USER`, then log in anew), or log in as root.",
+    ),
+    "docker-not-running": _Words("Docker does not answer: {detail}", "Start its daemon."),
+    "docker-failed": _Words("docker {what} failed: {detail}"),
+    "no-container": _Words(
+        "There is no container {container}.",
+        "Correct `server.container`: `docker ps --all` lists their names.",
+    ),
+    "container-busy": _Words(
+        "The container {container} runs something else than the server that is replaced.",
+        "Choose the server that runs in it, or name another container.",
+    ),
+    "container-managed": _Words(
+        "The container {container} belongs to {who}, which would make it anew by itself.",
+        "Change the server there.",
+    ),
+    "container-in-unit": _Words(
+        "The container {container} was started by the systemd unit {unit}, which would start it "
+        "again behind our back.",
+        "Change the unit's own command line, and restart it by systemctl.",
+    ),
+    "container-port": _Words(
+        "Port {port} of the container leads nowhere outside; published are: {published}.",
+        "Keep the server's port: what a container publishes is part of what is kept.",
+    ),
+    "container-differs": _Words(
+        "The new container would not be as the old one in: {settings}.",
+        "Nothing was changed. Make it by hand, and report this, please.",
+    ),
+    "container-not-started": _Words("The container {container} does not run: {detail}."),
+    "container-removes-itself": _Words(
+        "The container {container} was started with --rm and is gone once it stops; to put it back "
+        "it would be made anew, without what was written inside it."
+    ),
+    "container-left": _Words(
+        "The container {container} stays stopped, and the new server runs beside it.",
+        'Set `runner = "docker"` and `container = "{container}"` to replace it.',
+    ),
+    "container-of-compose": _Words(
+        "Compose project {project} made this container (service {service}); the next `docker "
+        "compose up` that finds its file changed makes it anew, without these settings.",
+        "Change the compose file too.",
+    ),
+    "container-loses": _Words(
+        "The new container will do without what cannot be carried over: {settings}."
+    ),
+    "container-wrapped": _Words(
+        "The container starts `{starts}`, which starts the server; the new one starts the server "
+        "itself, with the environment that it has now."
+    ),
     "system": _Words("The host refused: {detail}."),
 }
+
+
+def note_words(note: Mapping[str, Any]) -> Finding:
+    """What the agent found that stops nothing."""
+    found = problem(str(note["code"]), note)
+    severity: FindingSeverity = "info" if note.get("severity") == "info" else "warning"
+    return Finding(
+        code=found.code,
+        severity=severity,
+        path=RUNNER_PATH,
+        message=found.title,
+        advice=found.advice,
+    )
 
 
 def problem(code: str, about: Mapping[str, Any]) -> Diagnosis:

@@ -29,6 +29,7 @@ from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import HostError
 from eagletui.model.events import Event
+from eagletui.model.finding import Finding
 from eagletui.model.launches import left
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.model.restart import (
@@ -163,7 +164,11 @@ class Restart:
         if standing.goal == "launch":
             argv = tuple(kept["argv"]["plan"])
             plan = StartPlan(
-                argv=argv, port=state["port"], guard=guard, profile=state.get("profile", "")
+                argv=argv,
+                port=state["port"],
+                guard=guard,
+                profile=state.get("profile", ""),
+                runner=kept.get("runner", "process"),
             )
         self = cls.__new__(cls)
         old, again = _old_of(state, kept["argv"]["before"]), bool(state.get("again"))
@@ -212,8 +217,13 @@ class Restart:
         return (self._ended or time.monotonic()) - self._begun if self._begun else 0.0
 
     async def check_only(self) -> Diagnosis | None:
-        """What stands in the way, changing nothing; None when nothing does."""
+        """What stands in the way, changing nothing; None when nothing does. See `notes` then."""
         return (await self._patiently(self._works.do["check"])).problem
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """What the last check found that a person should know: what a runner cannot do."""
+        return self._works.notes
 
     def cancel(self) -> None:
         """Undo what was begun; `standing.on_cancel` says what that means now."""
@@ -386,7 +396,14 @@ def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:
     if not old:
         return None
     return Running(
-        pid=old["pid"], start_ticks=old["start"], port=old.get("port", 0), argv=tuple(argv)
+        pid=old["pid"],
+        start_ticks=old["start"],
+        port=old.get("port", 0),
+        argv=tuple(argv),
+        container=old.get("container", ""),
+        unit=old.get("unit", ""),
+        user_unit=bool(old.get("user_unit")),
+        answers=old.get("answers", 0),
     )
 
 

@@ -5,29 +5,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import Detached, Limits, Owner, Running, plan_document
 from eagletui.control.launch_log import LaunchLog
-from eagletui.control.problems import holder_words, left_words
+from eagletui.control.problems import holder_words, left_words, note_words
 from eagletui.control.requests import ServerHttp
 from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.events import Event
+from eagletui.model.finding import Finding
 from eagletui.model.literals import Literals, literals_of
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.model.restart import Action, Happened, Standing
 from eagletui.model.safe import safe
+from eagletui.model.server import LogPlace
 
 DONE = Happened(kind="done")
 ASK_AGAIN = 0.5
 LOOK = 2.0
+AGAIN = 0.2
+"""Seconds until a log that ended is opened again."""
 LAST_WORDS = 1.5
 """Seconds for the last lines of a process that died to arrive."""
+PATIENCE = 100.0
+"""Seconds for docker and systemd to do what they are told."""
 ENDING = 15.0
 """Seconds between the line that ends a launch and the end of its process."""
 
@@ -105,6 +112,7 @@ class Works:
         self._check = check
         self._break_lock = break_lock
         self._kept = kept
+        self.notes: tuple[Finding, ...] = ()
         self.do: dict[Action, Callable[[], Awaitable[Happened]]] = {
             "check": self._checked,
             "save": self._saved,
@@ -128,23 +136,44 @@ class Works:
         if found is not None:
             return Happened(kind="failed", problem=found)
         plan = None if self._facts.again else self._plan()
-        return await self._asked("check", target=self._target(), plan=plan)
+        try:
+            told = await self._agent.ask(
+                "check",
+                launch=self._facts.launch,
+                break_lock=self._break_lock,
+                target=self._target(),
+                plan=plan,
+                patience=PATIENCE,
+            )
+        except AgentRefused as refused:
+            return Happened(kind="failed", problem=refused.diagnosis)
+        self.notes = tuple(note_words(note) for note in told.get("notes", ()))
+        for note in self.notes:
+            self._say(note.message)
+        return DONE
 
     async def _saved(self) -> Happened:
-        done = await self._asked(
-            "save",
-            target=self._target(),
-            plan=self._plan() or {},
-            owner=msgspec.to_builtins(self._owner),
-        )
-        self._kept = done.kind == "done"
-        return done
+        try:
+            told = await self._agent.ask(
+                "save",
+                launch=self._facts.launch,
+                break_lock=self._break_lock,
+                note=self._note(),
+                target=self._target(),
+                plan=self._plan() or {},
+                owner=msgspec.to_builtins(self._owner),
+                patience=PATIENCE,
+            )
+        except AgentRefused as refused:
+            return Happened(kind="failed", problem=refused.diagnosis)
+        self._kept = True
+        if self._facts.old is not None:
+            answers = (told["old"] or {}).get("answers", 0)
+            self._facts.old = replace(self._facts.old, answers=answers)
+        return DONE
 
-    def _target(self) -> dict[str, int] | None:
-        old = self._facts.old
-        if old is None:
-            return None
-        return {"pid": old.pid, "start": old.start_ticks, "port": old.port}
+    def _target(self) -> dict[str, object] | None:
+        return self._facts.old.target if self._facts.old is not None else None
 
     def _plan(self) -> dict[str, object] | None:
         return plan_document(self._facts.plan) if self._facts.plan is not None else None
@@ -153,11 +182,9 @@ class Works:
 
     def _old_http(self) -> ServerHttp | None:
         old = self._facts.old
-        return (
-            ServerHttp(self._host, old.argv, old.port, self._facts.secrets)
-            if old is not None
-            else None
-        )
+        if old is None:
+            return None
+        return ServerHttp(self._host, old.argv, old.answers or old.port, self._facts.secrets)
 
     async def _drained(self) -> Happened:
         http = self._old_http()
@@ -190,10 +217,11 @@ class Works:
         return DONE
 
     async def _terminated(self) -> Happened:
-        asked = await self._asked("terminate", which="old")
+        seconds = self._facts.guard.stop_seconds
+        asked = await self._asked("terminate", which="old", stop_seconds=seconds)
         if asked.kind != "done":
             return asked
-        end = time.monotonic() + self._facts.guard.stop_seconds
+        end = time.monotonic() + seconds
         while True:
             wait = max(0.0, min(LOOK, end - time.monotonic()))
             about = await self._agent.ask(
@@ -216,7 +244,7 @@ class Works:
     async def _gone(self) -> Happened:
         return await self._until_gone("old")
 
-    async def _kill(self, which: str, mark: str) -> Happened:
+    async def _kill(self, which: str, mark: str, *, clear: bool = False) -> Happened:
         end = time.monotonic() + self._limits.kill
         while True:
             try:
@@ -225,8 +253,9 @@ class Works:
                     launch=self._facts.launch,
                     which=which,
                     mark=mark,
+                    clear=clear,
                     seconds=LOOK,
-                    patience=LOOK,
+                    patience=PATIENCE,
                     note=self._note(),
                 )
             except AgentRefused as refused:
@@ -276,6 +305,7 @@ class Works:
                 mark=self._mark,
                 source="before.json" if self._which == "back" or self._facts.again else "plan.json",
                 note=self._note(),
+                patience=PATIENCE,
             )
         except AgentRefused as refused:
             return Happened(kind="failed", problem=refused.diagnosis)
@@ -287,7 +317,7 @@ class Works:
         """Follow this process from now on."""
         self._facts.child = child
         self._facts.log = LaunchLog(
-            child.get("log", ""),
+            place_of(child),
             inode=child.get("inode"),
             offset=child.get("offset", 0),
             secrets=self._facts.secrets,
@@ -306,7 +336,9 @@ class Works:
         argv = facts.new_argv
         if self._which == "back":
             argv = facts.old.argv if facts.old is not None else ()
-        http = ServerHttp(self._host, argv, facts.child.get("port") or facts.port, facts.secrets)
+        child = facts.child
+        port = child.get("answers") or child.get("port") or facts.port
+        http = ServerHttp(self._host, argv, port, facts.secrets)
         asking = asyncio.ensure_future(http.first_token(self._limits.first_token))
         try:
             watched = await self._watch(asking.done, limit=None, stalls=False)
@@ -316,6 +348,7 @@ class Works:
         finally:
             asking.cancel()
         if not said:
+            await self._alive()  # a script may have left the server to itself meanwhile
             return DONE
         # Was it the connection? Then this raises, and the state is done again.
         await self._alive()
@@ -336,7 +369,7 @@ class Works:
 
     async def _cleared(self) -> Happened:
         # What failed may have been started under the mark without anybody having noted it.
-        cleared = await self._kill("new", self._facts.launch)
+        cleared = await self._kill("new", self._facts.launch, clear=True)
         if cleared.kind != "done":
             return cleared
         self._facts.child, self._facts.log = {}, None
@@ -351,7 +384,15 @@ class Works:
                 "version": log.version if log is not None else "",
             }
             with contextlib.suppress(AgentRefused):
-                await self._agent.ask("release", launch=self._facts.launch, note=note)
+                told = await self._agent.ask(
+                    "release",
+                    launch=self._facts.launch,
+                    note=note,
+                    ending=self._standing().state,
+                    patience=PATIENCE,
+                )
+                for line in told.get("left", ()):
+                    self._say(safe(str(line)))
         return DONE
 
     # --- watching -----------------------------------------------------------------------------
@@ -370,7 +411,11 @@ class Works:
             while not until():
                 now = time.monotonic()
                 if reading.done():
-                    reading.result()  # raises what ended it
+                    if log.is_file:
+                        reading.result()  # raises what ended it
+                    elif not await self._alive():  # what shows the log ends with the server
+                        return await self._died(log, reading)
+                    await asyncio.sleep(AGAIN)
                     reading = asyncio.ensure_future(log.read(self._host))
                 if now - looked >= self._limits.poll:
                     looked = now
@@ -414,6 +459,17 @@ class Works:
         )
 
     async def _alive(self) -> bool:
+        if await self._is_there():
+            return True
+        if self._facts.child.get("runner") != "command":
+            return False
+        # The script has ended; what it started may go on.
+        told = await self._agent.ask("look", launch=self._facts.launch, which=self._which)
+        if told["alive"]:
+            self._facts.child = told["server"]
+        return bool(told["alive"])
+
+    async def _is_there(self) -> bool:
         child = self._facts.child
         done = await self._host.run(["cat", f"/proc/{child.get('pid', 0)}/stat"])
         words = done.stdout.rpartition(b")")[2].split()
@@ -468,6 +524,12 @@ class Works:
 
     def _say(self, detail: str) -> None:
         self._tell(detail, None)
+
+
+def place_of(child: Mapping[str, Any]) -> LogPlace:
+    """Where the log of a started server is read."""
+    place = child.get("place") or {"kind": "file", "target": child.get("log", "")}
+    return msgspec.convert(place, LogPlace)
 
 
 def _problem(code: str, title: str, advice: str = "") -> Diagnosis:

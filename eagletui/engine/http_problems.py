@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import re
 from typing import NamedTuple
@@ -20,7 +19,7 @@ class Problem(NamedTuple):
     loading: bool = False
 
 
-class Unfinished(asyncio.TimeoutError):
+class Unfinished(TimeoutError):
     """A reply began, and was not over in time.
 
     Args:

@@ -50,7 +50,7 @@ async def host_facts(
     asked = question(plan)
     asked = msgspec.structs.replace(asked, pids=tuple(process.pid for process in holders))
     wanted = {k: v for k, v in msgspec.structs.asdict(asked).items() if k != "environment"}
-    found = await look_at(host, asked.python, wanted, environment=asked.environment)
+    found = await look_at(host, asked.python, wanted, environment=dict(asked.environment))
     return HostFacts(
         version=found.version,
         problem=_problem(found, asked),
@@ -102,7 +102,7 @@ async def _options(
     if kept is not None:
         return kept
     try:
-        text = await read_help(host, found.python, environment=asked.environment)
+        text = await read_help(host, found.python, environment=dict(asked.environment))
         options = parse_help(text)
     except HostError:
         return None

@@ -3,12 +3,12 @@
 It is copied to `…/sglang/launch_server.py`, where eagletui takes it for a server. What it shall do
 wrong stands in its environment:
 
-    FAKE_IGNORE_TERM   SIGTERM does nothing
-    FAKE_DIE           `shards`: at 99 % of them; `ready`: a moment after the ready line
-    FAKE_STALL         loading ends only when there is a file `told` beside the script
-    FAKE_NO_TOKEN      /generate answers 500
-    FAKE_BUSY          so many requests run until they are aborted
-    FAKE_WORKERS       so many workers; FAKE_ORPHANS: they outlive the server
+    SGLANG_FAKE_IGNORE_TERM   SIGTERM does nothing
+    SGLANG_FAKE_DIE           `shards`: at 99 % of them; `ready`: a moment after the ready line
+    SGLANG_FAKE_STALL         loading ends only when there is a file `told` beside the script
+    SGLANG_FAKE_NO_TOKEN      /generate answers 500
+    SGLANG_FAKE_BUSY          so many requests run until they are aborted
+    SGLANG_FAKE_WORKERS       so many workers; SGLANG_FAKE_ORPHANS: they outlive the server
 """
 
 # ruff: noqa: T201 - it speaks on standard error as the real one does
@@ -27,7 +27,7 @@ from typing import Any
 
 KEY = sys.argv[sys.argv.index("--api-key") + 1] if "--api-key" in sys.argv else ""
 PORT = int(sys.argv[sys.argv.index("--port") + 1])
-BUSY = [int(os.environ.get("FAKE_BUSY", "0"))]
+BUSY = [int(os.environ.get("SGLANG_FAKE_BUSY", "0"))]
 TOLD = os.path.join(os.path.dirname(sys.argv[0]), "told")
 WORKER = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
 
@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
             say("aborted all")
             BUSY[0] = 0
             self.reply(200, {})
-        elif self.path == "/generate" and not os.environ.get("FAKE_NO_TOKEN"):
+        elif self.path == "/generate" and not os.environ.get("SGLANG_FAKE_NO_TOKEN"):
             count = body["sampling_params"]["max_new_tokens"]
             self.reply(200, {"text": " cat", "meta_info": {"completion_tokens": count}})
         else:
@@ -69,10 +69,10 @@ class Handler(BaseHTTPRequestHandler):
 
 def terminated(number: int, frame: Any) -> None:
     say(f"SIGTERM received at {time.time():.6f}")
-    if os.environ.get("FAKE_IGNORE_TERM"):
+    if os.environ.get("SGLANG_FAKE_IGNORE_TERM"):
         return
     for worker in WORKERS:
-        if not os.environ.get("FAKE_ORPHANS"):
+        if not os.environ.get("SGLANG_FAKE_ORPHANS"):
             worker.kill()
     os._exit(0)
 
@@ -83,26 +83,26 @@ WORKERS = [
     subprocess.Popen(
         [f"sglang::scheduler_TP{rank}", "-c", WORKER, sys.argv[0]], executable=sys.executable
     )
-    for rank in range(int(os.environ.get("FAKE_WORKERS", "0")))
+    for rank in range(int(os.environ.get("SGLANG_FAKE_WORKERS", "0")))
 ]
 say("Load weight begin. avail mem=78.58 GB")
 for shard in range(1, 101):
     bar = f"Loading safetensors checkpoint shards: {shard:3}% Completed | {shard}/100"
     print(f"\r{bar} [00:01<00:01,  9.00it/s]", end="\n", file=sys.stderr, flush=True)
-    if shard == 99 and os.environ.get("FAKE_DIE") == "shards":
+    if shard == 99 and os.environ.get("SGLANG_FAKE_DIE") == "shards":
         print('Traceback (most recent call last):\n  File "x.py", line 1', file=sys.stderr)
         print(
             "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
             file=sys.stderr,
         )
         os._exit(1)
-    while os.environ.get("FAKE_STALL") and shard == 50 and not os.path.exists(TOLD):
+    while os.environ.get("SGLANG_FAKE_STALL") and shard == 50 and not os.path.exists(TOLD):
         time.sleep(0.1)
 say("Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.1 GB.")
 server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 say("The server is fired up and ready to roll!")
-if os.environ.get("FAKE_DIE") == "ready":
+if os.environ.get("SGLANG_FAKE_DIE") == "ready":
     time.sleep(0.2)
     say("Scheduler hit an exception: Traceback (most recent call last):")
     os._exit(1)

@@ -70,6 +70,7 @@ class Servers:
         shutil.copy(Path(__file__).with_name("launch_server.py"), self.script)
         self.port = free_port()
         self._started: list[subprocess.Popen[bytes]] = []
+        self._others: list[tuple[int, int]] = []
 
     def argv(self, *flags: str) -> tuple[str, ...]:
         return (sys.executable, str(self.script), "--port", str(self.port), *flags)
@@ -113,6 +114,16 @@ class Servers:
             argv=self.argv(*flags),
         )
 
+    def running(self, pid: int) -> Running:
+        """A server that was started in any way."""
+        return Running(
+            pid=pid, start_ticks=int(stat(pid)[19]), port=self.port, argv=tuple(argv(pid))
+        )
+
+    def also(self, pid: int) -> None:
+        """End this one too."""
+        self._others.append((pid, int(stat(pid)[19])))
+
     def reap(self) -> None:
         for server in self._started:
             server.poll()
@@ -138,6 +149,9 @@ class Servers:
             for which in ("new", "back"):
                 if state.get(which):
                     self._kill(state[which]["pid"], state[which]["start"])
+        for pid, start in self._others:
+            if stat(pid) and int(stat(pid)[19]) == start:
+                os.kill(pid, signal.SIGKILL)
         for server in self._started:
             with contextlib.suppress(OSError):
                 os.killpg(server.pid, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from eagletui.control.agent import Agent, AgentRefused
+from eagletui.control.agent import Agent, AgentRefused, sent
 from eagletui.control.problems import _WORDS, lock_words, problem
 from eagletui.host.local import LocalHost
-from eagletui.hostside import control_agent
-from eagletui.hostside.control_agent import Refused, unit_of
+from eagletui.hostside.agent import bootstrap, requests, runner
+from eagletui.hostside.agent.base import Refused
+from eagletui.hostside.agent.processes import unit_of
 from tests.control.servers import Servers, alive, stat
 
 
@@ -48,11 +50,10 @@ def test_which_processes_have_a_manager(cgroup: str, unit: str) -> None:
 def test_what_a_unit_or_container_runs_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with sleeping() as process:
         server = {"pid": process.pid, "start": int(stat(process.pid)[19])}
-        monkeypatch.setattr(control_agent, "protected", lambda rows: set())
-        assert control_agent.may_stop(server)
-        monkeypatch.setattr(control_agent, "manager_of", lambda pid: "the systemd unit x.service")
+        assert runner.recognised(server)["runner"] == "process"
+        monkeypatch.setattr(runner, "manager_of", lambda pid: "the systemd unit x.service")
         with pytest.raises(Refused) as refused:
-            control_agent.may_stop(server)
+            runner.recognised(server)
         assert refused.value.code == "managed"
         assert alive(process.pid)
 
@@ -71,10 +72,10 @@ def test_the_agent_runs_in_old_and_new_pythons(version: str) -> None:
     python = shutil.which(f"python{version}")
     if python is None or subprocess.run([python, "-V"], capture_output=True).returncode:
         pytest.skip(f"no Python {version} here")
-    program = Path(control_agent.__file__).read_text("utf-8")
+    program = Path(bootstrap.__file__).read_text("utf-8")
     done = subprocess.run(
         [python, "-I", "-S", "-X", "utf8", "-c", program],
-        input=b'{"do": "list"}',
+        input=sent({"do": "list"}),
         capture_output=True,
     )
     assert b'"launches": ' in done.stdout, done.stderr
@@ -91,8 +92,9 @@ async def test_a_host_without_python_is_told_so(
 
 
 def test_every_refusal_has_words() -> None:
-    text = Path(control_agent.__file__).read_text("utf-8")
-    codes = {part.split('"')[1] for part in text.split("Refused(")[1:] if part.startswith('"')}
+    folder = Path(requests.__file__).parent
+    text = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    codes = set(re.findall(r'(?:Refused|\bnote)\(\s*"([a-z-]+)"', text))
     assert codes >= {"gone", "locked", "port-taken", "managed"}
     assert codes - {"bad-request"} <= set(_WORDS)
 

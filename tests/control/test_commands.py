@@ -75,7 +75,7 @@ def test_a_launch_that_fails_puts_the_old_one_back_and_says_so(servers: Servers)
     servers.start("--tag", "old")
     told = called(
         "launch", "--local", "--yes", "--force", "--json", "--settle", "0",
-        "--env", "FAKE_DIE=shards", "--",
+        "--env", "SGLANG_FAKE_DIE=shards", "--",
         *servers.argv("--tag", "new"),
         status=1,
     )  # fmt: skip
@@ -154,7 +154,7 @@ def test_no_wait_leaves_the_launch_to_whoever_comes(servers: Servers) -> None:
     servers.start()
     told = called(
         "launch", "--local", "--yes", "--force", "--json", "--no-wait",
-        "--env", "FAKE_STALL=1", "--",
+        "--env", "SGLANG_FAKE_STALL=1", "--",
         *servers.argv("--tag", "new"),
     )  # fmt: skip
     assert (told["state"], told["ok"], told["unattended"]) == ("loading", True, True)

@@ -58,7 +58,7 @@ def details(told: list[Progress]) -> str:
 async def test_a_server_is_replaced_by_the_one_that_was_asked_for(
     servers: Servers, host: LocalHost
 ) -> None:
-    old = servers.start(FAKE_WORKERS="2")
+    old = servers.start(SGLANG_FAKE_WORKERS="2")
     restart, told = await driven(
         host, servers.plan("--tag", "new", environment={"NCCL_ALGO": "Ring"}), old
     )
@@ -103,18 +103,18 @@ async def test_what_ran_is_kept_whole_and_private(servers: Servers, host: LocalH
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [
-        ({"FAKE_DIE": "shards"}, "out-of-memory"),
-        ({"FAKE_DIE": "ready"}, ""),
-        ({"FAKE_NO_TOKEN": "1"}, "no-first-token"),
-        ({"FAKE_STALL": "1"}, "start-stalled"),
+        ({"SGLANG_FAKE_DIE": "shards"}, "out-of-memory"),
+        ({"SGLANG_FAKE_DIE": "ready"}, ""),
+        ({"SGLANG_FAKE_NO_TOKEN": "1"}, "no-first-token"),
+        ({"SGLANG_FAKE_STALL": "1"}, "start-stalled"),
     ],
 )
 async def test_what_fails_gives_way_to_what_ran(
     servers: Servers, host: LocalHost, wrong: dict[str, str], code: str
 ) -> None:
-    old = servers.start("--tag", "old", FAKE_WORKERS="1")
+    old = servers.start("--tag", "old", SGLANG_FAKE_WORKERS="1")
     restart, told = await driven(
-        host, servers.plan("--tag", "new", environment={"FAKE_WORKERS": "1", **wrong}), old
+        host, servers.plan("--tag", "new", environment={"SGLANG_FAKE_WORKERS": "1", **wrong}), old
     )
     assert states(told)[-6:] == [
         "rolling-back", "starting", "loading", "first-token", "settling", "rolled-back",
@@ -148,14 +148,14 @@ async def test_without_a_person_s_yes_nothing_is_put_back(
 ) -> None:
     old = servers.start()
     guard = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back="ask")
-    plan = servers.plan(guard=guard, environment={"FAKE_DIE": "shards"})
+    plan = servers.plan(guard=guard, environment={"SGLANG_FAKE_DIE": "shards"})
     _, told = await driven(host, plan, old, answer=False)
     assert states(told)[-2:] == ["asking", "failed"]
     assert servers.mine() == []
 
 
 async def test_requests_are_waited_for_then_aborted(servers: Servers, host: LocalHost) -> None:
-    old = servers.start(FAKE_BUSY="3")
+    old = servers.start(SGLANG_FAKE_BUSY="3")
     began = time.time()
     _, told = await driven(host, servers.plan(), old)
     assert "aborting" in states(told)
@@ -169,7 +169,7 @@ async def test_requests_are_waited_for_then_aborted(servers: Servers, host: Loca
 async def test_a_server_that_ignores_sigterm_is_killed_with_its_workers(
     servers: Servers, host: LocalHost
 ) -> None:
-    old = servers.start(FAKE_IGNORE_TERM="1", FAKE_WORKERS="2")
+    old = servers.start(SGLANG_FAKE_IGNORE_TERM="1", SGLANG_FAKE_WORKERS="2")
     guard = Guard(drain_seconds=0.0, stop_seconds=0.5)
     _, told = await driven(host, servers.plan(guard=guard), old)
     assert "killing" in states(told)
@@ -183,7 +183,7 @@ async def test_workers_that_outlive_their_server_are_shown_and_ended(
     servers: Servers, host: LocalHost, own_group: bool
 ) -> None:
     """Without a group of its own only what was seen as its child is: never the test itself."""
-    old = servers.start(own_group=own_group, FAKE_ORPHANS="1", FAKE_WORKERS="2")
+    old = servers.start(own_group=own_group, SGLANG_FAKE_ORPHANS="1", SGLANG_FAKE_WORKERS="2")
     _, told = await driven(host, None, old)
     assert states(told)[-1] == "stopped"
     assert "sglang::scheduler_TP1 (orphan)" in details(told)
@@ -196,7 +196,7 @@ async def test_orphans_of_another_server_are_left_alone(servers: Servers, host: 
     folder.mkdir()
     other = Servers(folder)
     try:
-        gone = other.start(FAKE_ORPHANS="1", FAKE_WORKERS="1")
+        gone = other.start(SGLANG_FAKE_ORPHANS="1", SGLANG_FAKE_WORKERS="1")
         os.kill(gone.pid, signal.SIGKILL)
         wait_for(lambda: not alive(gone.pid), "it ends")
         [orphan] = other.mine()
@@ -235,7 +235,7 @@ async def test_nothing_that_this_session_runs_in_is_stopped(
 async def test_a_cancel_leads_back_to_what_ran(
     servers: Servers, host: LocalHost, state: str
 ) -> None:
-    old = servers.start("--tag", "old", FAKE_BUSY="1")
+    old = servers.start("--tag", "old", SGLANG_FAKE_BUSY="1")
     restart, told = await driven(host, servers.plan("--tag", "new"), old, cancel_in=state)
     servers.reap()
     if state == "draining":

@@ -66,8 +66,8 @@ class Flaky(LocalHost):
 @pytest.mark.parametrize("state", ["checking", *WAY, "rolling-back"])
 async def test_a_lost_connection_in_any_state_is_only_a_delay(servers: Servers, state: str) -> None:
     host = Flaky()
-    old = servers.start("--tag", "old", FAKE_BUSY="1", FAKE_WORKERS="1")
-    wrong = {"FAKE_DIE": "shards"} if state == "rolling-back" else {}
+    old = servers.start("--tag", "old", SGLANG_FAKE_BUSY="1", SGLANG_FAKE_WORKERS="1")
+    wrong = {"SGLANG_FAKE_DIE": "shards"} if state == "rolling-back" else {}
     restart = Restart(
         host,
         servers.plan("--tag", "new", environment=wrong),
@@ -140,7 +140,7 @@ async def resumed(servers: Servers) -> tuple[Restart, dict[str, Any]]:
 
 @pytest.mark.parametrize("state", WAY)
 async def test_killed_in_any_state_it_goes_on_from_there(servers: Servers, state: str) -> None:
-    old = servers.start("--tag", "old", FAKE_BUSY="1", FAKE_WORKERS="1")
+    old = servers.start("--tag", "old", SGLANG_FAKE_BUSY="1", SGLANG_FAKE_WORKERS="1")
     job = Job(plan=servers.plan("--tag", "new"), old=old, limits=replace(QUICK, settle=3.0))
     await killed_in(servers, state, job)
     restart, kept = await resumed(servers)
@@ -154,8 +154,8 @@ async def test_killed_in_any_state_it_goes_on_from_there(servers: Servers, state
 
 @pytest.mark.parametrize("state", ["killing", "rolling-back", "asking"])
 async def test_killed_on_the_way_back_too(servers: Servers, state: str) -> None:
-    wrong = {"FAKE_DIE": "shards"} if state != "killing" else {}
-    old = servers.start("--tag", "old", FAKE_IGNORE_TERM="1", FAKE_WORKERS="1")
+    wrong = {"SGLANG_FAKE_DIE": "shards"} if state != "killing" else {}
+    old = servers.start("--tag", "old", SGLANG_FAKE_IGNORE_TERM="1", SGLANG_FAKE_WORKERS="1")
     guard = Guard(
         drain_seconds=0.0, stop_seconds=0.3, roll_back="ask" if state == "asking" else "always"
     )

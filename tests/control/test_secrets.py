@@ -16,6 +16,7 @@ from eagletui.host.base import FileChunk, FilePosition
 from eagletui.host.local import LocalHost
 from eagletui.model.events import Event
 from eagletui.model.profile import Guard, StartPlan
+from eagletui.model.server import LogPlace
 
 ARGV = ("python", "-m", "sglang.launch_server", "--api-key", "hunter2Zq")
 PLAN = StartPlan(argv=ARGV, environment={"HF_TOKEN": "abrakadabra"})
@@ -41,7 +42,8 @@ class Following:
 async def test_a_launch_log_tells_nothing_of_either_server() -> None:
     told: list[Event] = []
     facts = Facts("launch", PLAN, Guard(), OLD)
-    log = LaunchLog("/x.log", inode=1, offset=0, secrets=facts.secrets, tell=told.append)
+    place = LogPlace(kind="file", target="/x.log")
+    log = LaunchLog(place, inode=1, offset=0, secrets=facts.secrets, tell=told.append)
     await log.read(
         Following(  # type: ignore[arg-type]
             b"[2026-01-01 00:00:00] Scheduler hit an exception: Traceback (most recent "

@@ -55,7 +55,7 @@ class Question(Data, frozen=True):
 
     python: str
     sglang: bool
-    environment: dict[str, str] = {}
+    environment: tuple[tuple[str, str], ...] = ()
     target: str = ""
     draft: str = ""
     address: str = "127.0.0.1"
@@ -80,11 +80,11 @@ def question(plan: StartPlan) -> Question:
     return Question(
         python=python or _PLAIN,
         sglang=python is not None and seen,
-        environment={
-            name: plan.environment[name]
+        environment=tuple(
+            (name, plan.environment[name])
             for name in _PYTHON_VARIABLES
             if name in plan.environment and seen
-        },
+        ),
         target=(situation.text("--model-path") or "") if seen else "",
         draft=(situation.drafting.draft or "") if seen else "",
         address=situation.text("--host") or "127.0.0.1",

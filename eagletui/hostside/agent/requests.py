@@ -1,0 +1,340 @@
+"""What the agent can be asked: one function a row of `REQUESTS`."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import time
+from collections.abc import Callable
+
+from eagletui.hostside.agent.base import Json, Refused, load
+from eagletui.hostside.agent.kept import (
+    boot,
+    launch_folder,
+    launch_state,
+    state_folder,
+    update,
+    write,
+)
+from eagletui.hostside.agent.lock import lock_path, own_lock, read_lock, take_lock
+from eagletui.hostside.agent.machine import gpu_pids, port_holder
+from eagletui.hostside.agent.processes import described
+from eagletui.hostside.agent.runner import Task, known, planned, recognised, with_children
+
+PAUSE = 0.05
+
+
+def do_check(ask: Json) -> Json:
+    """Whether what is planned can be done, and what is to be known, before anything is touched."""
+    target, plan = ask.get("target"), ask.get("plan")
+    if target is not None:
+        target = recognised(target)
+        if not known(target).may_stop(target):
+            raise Refused("gone", pid=target["pid"])
+    held = read_lock()
+    ours = held is None or held["rebooted"] or held.get("launch") == ask["launch"]
+    if not ours and not ask.get("break_lock"):
+        raise Refused("locked", path=lock_path(), held=held)
+    notes = known(target).about(target, plan) if target is not None else []
+    if plan is None:
+        return {"notes": notes}
+    refuse_foreign_port(plan, target)
+    return {"notes": [*notes, *planned(plan).examine(plan, target)]}
+
+
+def refuse_foreign_port(plan: Json, target: Json | None) -> None:
+    """The port is free, or held by what has to go."""
+    if target is not None and known(target).port(target) == plan["port"]:
+        theirs = {row.pid for row in known(target).members(target)}
+    else:
+        theirs = set()
+    holder = port_holder(plan["port"]) if plan["port"] else None
+    if holder is None or holder.get("pid") in theirs:
+        return
+    # A published port is held by docker's own proxy.
+    if theirs and target is not None and target["runner"] == "docker":
+        return
+    raise Refused("port-taken", port=plan["port"], holder=holder)
+
+
+def do_save(ask: Json) -> Json:
+    """Take the lock and write down what runs, whole, for roll-back."""
+    launch, target, plan = ask["launch"], ask.get("target"), ask["plan"]
+    folder = launch_folder(launch)
+    if target is not None:
+        target = recognised(target)
+        if not known(target).may_stop(target):
+            raise Refused("gone", pid=target["pid"])
+    take_lock(launch, ask["owner"], bool(ask.get("break_lock")))
+    try:
+        write(os.path.join(folder, "plan.json"), plan)
+        old = None
+        if target is not None:
+            before, old = known(target).keep(folder, target)
+            write(os.path.join(folder, "before.json"), before)
+            old = with_children(old, known(old).members(old))
+        state = update(launch, **ask["note"], boot=boot(), began=time.time(), old=old)
+        if plan and not ask["note"].get("again"):
+            task = Task(launch, folder, plan, launch, state)
+            update(launch, prepared=planned(plan).prepare(task))
+    except BaseException:
+        if own_lock(launch):
+            os.unlink(lock_path())
+        raise
+    return {"old": old}
+
+
+def do_note(ask: Json) -> Json:
+    """Write down where the restart stands; the lock is shown to be in use."""
+    update(ask["launch"], **ask["note"])
+    ours = own_lock(ask["launch"])
+    if ours:
+        os.utime(lock_path())
+    return {"ours": ours}
+
+
+def do_terminate(ask: Json) -> Json:
+    """Ask a server to go, after another look at who it is and what it started."""
+    launch, which = ask["launch"], ask["which"]
+    state = update(launch, **ask.get("note", {}))
+    server = state.get(which)
+    if not server or not known(server).may_stop(server):
+        return {"sent": False}
+    server = with_children(server, known(server).members(server))
+    update(launch, **{which: server})
+    return {"sent": known(server).terminate(server, float(ask.get("stop_seconds", 60.0)))}
+
+
+def do_kill(ask: Json) -> Json:
+    """End everything that is left of a server; with `clear` also what it left behind."""
+    launch, which = ask["launch"], ask["which"]
+    state = update(launch, **ask.get("note", {}))
+    task = _task(launch, which, ask.get("mark", ""), state)
+    server = state.get(which) or (planned(task.plan).started(task) if ask.get("mark") else None)
+    told: Json = {"killed": [], "left": []}
+    if server is not None:
+        told = _killed(launch, which, server, float(ask.get("seconds", 2.0)))
+    if ask.get("clear") and not told["left"] and task.plan:
+        planned(task.plan).clear(task, server)
+    return told
+
+
+def _killed(launch: str, which: str, server: Json, seconds: float) -> Json:
+    keeper = known(server)
+    keeper.may_stop(server)
+    server = with_children(server, keeper.members(server))
+    update(launch, **{which: server})
+    killed: dict[int, Json] = {}
+    end = time.monotonic() + seconds
+    while True:
+        left = keeper.members(server)
+        if not left or time.monotonic() > end:
+            return {"killed": list(killed.values()), "left": described(left)}
+        for about in described(left):
+            killed.setdefault(about["pid"], about)
+        keeper.kill(server)
+        time.sleep(PAUSE)
+
+
+def do_gone(ask: Json) -> Json:
+    """Wait a little until processes, port and GPU memory are free; then say what is not.
+
+    With `main`, only until the main process is gone.
+    """
+    state = launch_state(ask["launch"])
+    server = state.get(ask["which"])
+    if own_lock(ask["launch"]):
+        os.utime(lock_path())
+    if not server:
+        return {"gone": True, "left": [], "port": None, "gpu": {"tool": "unasked", "pids": []}}
+    keeper = known(server)
+    port = keeper.port(server)
+    seen = {server["pid"]} | {pid for pid, _ in server.get("children", ())}
+    end = time.monotonic() + float(ask.get("seconds", 2.0))
+    while True:
+        left = keeper.members(server)
+        if ask.get("main") and not any(row.pid == server["pid"] for row in left):
+            return {"gone": True, "left": described(left)}
+        holder = None if left or not port else port_holder(port)
+        gpu: Json = {"tool": "unasked", "pids": []}
+        if not left and holder is None and not ask.get("main"):
+            gpu = gpu_pids()
+            gpu["pids"] = [pid for pid in gpu["pids"] if pid in seen]
+        gone = not left and holder is None and not gpu["pids"]
+        if gone or time.monotonic() > end:
+            return {"gone": gone, "left": described(left), "port": holder, "gpu": gpu}
+        time.sleep(PAUSE if left or holder is not None else 0.5)
+
+
+def do_start(ask: Json) -> Json:
+    """Start a server that depends on nothing of ours; a second call finds the first one's."""
+    launch, which, source = ask["launch"], ask["which"], ask["source"]
+    state = update(launch, **ask.get("note", {}))
+    if state.get(which):
+        return dict(state[which])
+    folder = launch_folder(launch)
+    plan = load(os.path.join(folder, source))
+    if not plan:
+        raise Refused("no-plan", path=os.path.join(folder, source))
+    task = Task(launch, folder, plan, ask["mark"], state)
+    starter = planned(plan)
+    server = starter.started(task)
+    if server is None:
+        again = source == "before.json" and bool(state.get("old"))
+        server = starter.put_back(task, state["old"]) if again else starter.start(task)
+    server.setdefault("port", plan["port"])
+    update(launch, **{which: server})
+    return server
+
+
+def do_look(ask: Json) -> Json:
+    """Whether a server that was started is there; a script may have become another process."""
+    server = launch_state(ask["launch"]).get(ask["which"])
+    if not server:
+        return {"alive": False}
+    found = known(server).followed(server)
+    if found is None:
+        return {"alive": False}
+    if found != server:
+        update(ask["launch"], **{ask["which"]: found})
+    return {"alive": True, "server": found}
+
+
+def do_list(ask: Json) -> Json:
+    """Every launch that was written down, newest first."""
+    folder = os.path.join(state_folder(), "launches")
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    states = [state for name in names if (state := load(os.path.join(folder, name, "state.json")))]
+    states.sort(key=lambda state: state.get("began", 0.0), reverse=True)
+    states = states[: int(ask.get("most", 50))]
+    return {"launches": states, "boot": boot(), "lock": read_lock(), "now": time.time()}
+
+
+def do_kept(ask: Json) -> Json:
+    """What a launch started, or what it replaced; of a whole environment only what was asked for.
+
+    Of that, `names` is a regular expression of the variables a server's behaviour depends on.
+    """
+    path = os.path.join(launch_folder(ask["launch"]), ask["source"] + ".json")
+    kept = load(path)
+    if not isinstance(kept, dict):
+        raise Refused("no-plan", path=path)
+    if kept.get("whole_environment"):
+        wanted = re.compile(ask["names"])
+        variables = kept["environment"].items()
+        kept["path"] = kept["environment"].get("PATH", "")
+        kept["environment"] = {k: v for k, v in variables if wanted.fullmatch(k)}
+    return {"kept": kept}
+
+
+def do_resume(ask: Json) -> Json:
+    """Take the lock for a launch that somebody left, and tell where it stands."""
+    launch = ask["launch"]
+    state = launch_state(launch)
+    if not state:
+        raise Refused("no-launch", launch=launch)
+    held = read_lock()
+    if held and held.get("launch") == launch and not ask.get("break_lock"):
+        theirs, owner = held.get("session"), ask["owner"].get("session")
+        if theirs != owner and held["quiet"] < float(ask["stale"]):
+            raise Refused("locked", path=lock_path(), held=held)
+    take_lock(launch, ask["owner"], bool(ask.get("break_lock")))
+    update(launch, unattended=None)
+    plan = load(os.path.join(launch_folder(launch), "plan.json")) or {}
+    before = load(os.path.join(launch_folder(launch), "before.json")) or {}
+    return {
+        "state": state,
+        "boot": boot(),
+        "argv": {"plan": plan.get("argv", []), "before": before.get("argv", [])},
+        "guard": plan.get("guard"),
+        "runner": plan.get("runner", "process"),
+    }
+
+
+def do_leave(ask: Json) -> Json:
+    """Nobody watches any more what was started: write that down and give the lock back."""
+    update(ask["launch"], **ask["note"], unattended=time.time())
+    if own_lock(ask["launch"]):
+        with contextlib.suppress(OSError):
+            os.unlink(lock_path())
+    return {}
+
+
+def do_release(ask: Json) -> Json:
+    """Tidy up, write down the end and give the lock back."""
+    launch = ask["launch"]
+    state = update(launch, **ask["note"], ended=time.time())
+    left: list[str] = []
+    try:
+        task = _task(launch, "new", launch, state)
+        if task.plan and not state.get("again"):
+            left = planned(task.plan).finish(task, str(ask.get("ending", "")))
+    finally:
+        if own_lock(launch):
+            with contextlib.suppress(OSError):
+                os.unlink(lock_path())
+    return {"left": left}
+
+
+def _task(launch: str, which: str, mark: str, state: Json) -> Task:
+    folder = launch_folder(launch)
+    source = "before.json" if which != "new" or state.get("again") else "plan.json"
+    return Task(launch, folder, load(os.path.join(folder, source)) or {}, mark, state)
+
+
+REQUESTS: dict[str, Callable[[Json], Json]] = {
+    "check": do_check,
+    "save": do_save,
+    "note": do_note,
+    "terminate": do_terminate,
+    "kill": do_kill,
+    "gone": do_gone,
+    "start": do_start,
+    "look": do_look,
+    "list": do_list,
+    "kept": do_kept,
+    "resume": do_resume,
+    "leave": do_leave,
+    "release": do_release,
+}
+
+
+# What changes something is done by one at a time, also when an eagletui that was killed had asked.
+ALONE = ("save", "terminate", "kill", "start", "look", "leave", "release")
+
+
+def attended(ask: Json) -> Json:
+    """Do it, alone where that matters."""
+    request = REQUESTS[ask["do"]]
+    if ask["do"] not in ALONE:
+        return request(ask)
+    folder = launch_folder(ask["launch"])
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise Refused(
+            "disk-full" if full else "no-folder", path=folder, detail=error.strerror
+        ) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return request(ask)
+    finally:
+        os.close(fd)
+
+
+def answer(ask: Json) -> Json:
+    """The answer to one request."""
+    if not os.path.isdir("/proc/self"):
+        return {"error": "no-proc"}
+    os.umask(0o022)
+    try:
+        return attended(ask)
+    except Refused as refused:
+        return {"error": refused.code, **refused.about}
+    except OSError as error:
+        return {"error": "system", "detail": str(error)}
