@@ -155,6 +155,15 @@ def test_an_algorithm_is_there_from_its_first_release_on(algorithm: str, first: 
     assert taken == [text for text in RELEASES if text in Range(first)]
 
 
+def test_an_algorithm_of_a_later_release_is_told_from_one_of_no_release() -> None:
+    def said(algorithm: str, release: str) -> str:
+        told = {f.code: f.message for f in found(f"--speculative-algorithm {algorithm}", release)}
+        return told["unknown-algorithm"]
+
+    assert said("DSPARK", "0.5.14").startswith("DSPARK came with 0.5.16: ")
+    assert said("NOPE", "0.5.23").startswith("No SGLang here has an algorithm 'NOPE': ")
+
+
 def test_what_the_variable_of_the_overlapped_worker_does() -> None:
     said = {}
     for release in RELEASES:

@@ -95,6 +95,8 @@ class Profiles:
         Raises:
             ProfileNotFound: there is none.
         """
+        if not name:
+            raise ProfileNotFound(f"A name of a profile is missing beside the {JOIN}.")
         found = self._find(name)
         if found is None:
             raise ProfileNotFound(f"There is no profile called {name}.", advice=self._near(name))
