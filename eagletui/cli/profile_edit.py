@@ -19,6 +19,7 @@ from eagletui.store.files import write_whole
 from eagletui.store.places import profiles_folder
 from eagletui.store.profiles.file import NAME
 from eagletui.store.profiles.shelf import ENDING, Profiles
+from eagletui.store.profiles.text import text_of
 from eagletui.store.profiles.writing import changed, template
 
 
@@ -37,7 +38,7 @@ def create(
         EagletuiError: there is one of that name, or what it extends is not there.
     """
     path = own_path(name)
-    if path.exists():
+    if os.path.lexists(path):
         raise EagletuiError(
             f"There is a profile called {name} already: {path}.",
             advice=f"Change it with `eagletui profiles edit {name}`, or choose another name.",
@@ -60,10 +61,7 @@ def change(
         UsageError: a key that no profile has.
     """
     source, path = profiles.path(name), own_path(name)
-    try:
-        text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{source} cannot be read: {error}.") from error
+    text = text_of(source)
     if sets or removes:
         # A file that is broken already is mended in an editor.
         profiles.read(text, name=name, path=source)
@@ -134,11 +132,10 @@ def _edited(profiles: Profiles, name: str, path: Path, text: str) -> str:
     while True:
         _open_editor(draft)
         try:
-            text = draft.read_text(encoding="utf-8")
+            text = text_of(draft)
             profiles.read(text, name=name, path=path)
-        except (ConfigError, UnicodeDecodeError) as error:
-            spoken = error if isinstance(error, ConfigError) else ConfigError(str(error))
-            SpokenError(spoken).show()
+        except ConfigError as error:
+            SpokenError(error).show()
             if sys.stdin.isatty() and click.confirm("Edit again?", default=True, err=True):
                 continue
             raise ConfigError(

@@ -29,10 +29,11 @@ async def connected(target: str | None, ssh_config: Sequence[str]) -> AsyncItera
 
 async def facts_for(host: Host, plan: StartPlan) -> HostFacts:
     """What a check may know of this host, what runs on the plan's port being about to go."""
-    from eagletui.monitor.preflight import host_facts, replaced
+    from eagletui.monitor.preflight import host_facts, loading_beside, replaced
     from eagletui.store.installations import InstallationMemory
     from eagletui.store.places import installations_folder
 
     memory = InstallationMemory(installations_folder())
     leaving = await replaced(host, plan.port)
-    return await host_facts(host, plan, memory=memory, leaving=leaving)
+    loading = await loading_beside(host, leaving)
+    return await host_facts(host, plan, memory=memory, loading=loading, leaving=leaving)

@@ -60,7 +60,7 @@ from eagletui.model.switching import (
     Unfinished,
 )
 from eagletui.model.text import visible
-from eagletui.monitor.preflight import host_facts
+from eagletui.monitor.preflight import host_facts, loading_beside
 from eagletui.store.installations import InstallationMemory
 from eagletui.store.launches import LaunchMemory
 from eagletui.store.profiles.shelf import Profiles, Shelved
@@ -266,7 +266,10 @@ class HostSwitcher:
     async def _ask(self, plan: StartPlan) -> _Asked:
         replaced = await self._on_port(plan.port)
         leaving = replaced.pids if replaced is not None else ()
-        facts = await host_facts(self._host, plan, memory=self._installations, leaving=leaving)
+        loading = await loading_beside(self._host, leaving)
+        facts = await host_facts(
+            self._host, plan, memory=self._installations, loading=loading, leaving=leaving
+        )
         return _Asked(replaced=replaced, facts=facts)
 
     def _planned(self, choice: Choice) -> StartPlan:

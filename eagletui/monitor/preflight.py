@@ -14,6 +14,7 @@ from eagletui.engine.flags.help import parse_help
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuProcess, GpuReader
 from eagletui.host.installation import Look, look_at, read_help
+from eagletui.host.listening import listeners, listens
 from eagletui.host.processes import find_servers
 from eagletui.host.topology import all_linked
 from eagletui.model.errors import HostError
@@ -38,7 +39,7 @@ async def host_facts(
 
     Args:
         memory: where the options of installations are kept.
-        loading: servers that load right now, by key.
+        loading: servers that load right now (`loading_beside`).
         leaving: processes that go before this start: the port and the memory that they hold are
             free by then.
 
@@ -145,4 +146,25 @@ async def replaced(host: Host, port: int) -> frozenset[int]:
         for server in found.servers
         if parse_command(server.argv).port == port
         for pid in server.pids
+    )
+
+
+async def loading_beside(host: Host, leaving: Collection[int] = ()) -> tuple[str, ...]:
+    """Servers that load right now, in words: SGLang listens only once all is loaded and captured.
+
+    Args:
+        leaving: processes that go before this start.
+    """
+    try:
+        found = await find_servers(host)
+        others = {server.pid: server for server in found.servers if server.pid not in leaving}
+        ports = {pid: parse_command(server.argv).port for pid, server in others.items()}
+        suspects = [pid for server in others.values() for pid in server.pids]
+        there = await listeners(host, ports, suspects) if ports else {}
+    except HostError:
+        return ()
+    return tuple(
+        f":{ports[pid]} (pid {pid})"
+        for pid, sockets in there.items()
+        if pid in others and not listens(others[pid].pids, sockets)
     )

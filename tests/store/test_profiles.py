@@ -220,8 +220,11 @@ def test_a_ring_is_told_with_its_names(folder: Folder) -> None:
         folder.profiles.load("a")
     assert (Path(error.value.path).name, error.value.line) == ("c.toml", 1)
     folder.write("d", 'extends = "d"\n')
-    with pytest.raises(BaseMissing, match="names d"):
+    with pytest.raises(ProfileCycle, match="names the profile itself"):
         folder.profiles.load("d")
+    folder.write("e", 'extends = "nobody"\n')
+    with pytest.raises(BaseMissing, match="names nobody"):
+        folder.profiles.load("e")
 
 
 # --- layers ---------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ ALGORITHMS: dict[str, str] = {
     "UNO": "0.5.20",
     "FROZEN_KV_MTP": "0.5.14",
 }
-_CHOICES_UNTIL = "0.5.11"
 
 
 def topk_without_steps(situation: Situation) -> Finds:

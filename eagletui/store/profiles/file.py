@@ -27,6 +27,7 @@ NAME = re.compile(r"(?a)[A-Za-z0-9][\w.-]*")
 """What a profile may be called."""
 
 _FlagInFile = bool | int | float | str | list[int | float | str]
+_MOST_DOTS = 1000
 _Seconds = Annotated[float, Meta(ge=0.0, le=604800.0)]
 _VARIABLE = re.compile(r"(?a)[A-Za-z_]\w*")
 _AT = re.compile(r" - at `\$\.?(.*)`\Z", re.DOTALL)
@@ -127,6 +128,7 @@ def read_profile(text: str, *, name: str, path: str) -> ProfileFile:
     Raises:
         ProfileError: with the line, and what would have been right.
     """
+    _refuse_deep_keys(text, path)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -135,9 +137,26 @@ def read_profile(text: str, *, name: str, path: str) -> ProfileFile:
         raise ProfileError(
             f"this is no valid TOML: {what}.", path=path, line=int(at[1]) if at else None
         ) from error
+    except ValueError as error:
+        # Python's own limit of 4300 digits: there is no number that long.
+        number = re.search(r"[0-9_]{4000}", text)
+        line = text.count("\n", 0, number.start()) + 1 if number else None
+        raise ProfileError("this number is too long for any.", path=path, line=line) from error
     except RecursionError as error:
         raise ProfileError("brackets are nested too deeply.", path=path, line=None) from error
-    return _Reader(text, path).profile(data, name)
+    try:
+        return _Reader(text, path).profile(data, name)
+    except RecursionError as error:
+        raise ProfileError("tables are nested too deeply.", path=path, line=None) from error
+
+
+def _refuse_deep_keys(text: str, path: str) -> None:
+    """TOML's readers take time with the square of a dotted key's length: minutes for 60 kB."""
+    for line, said in enumerate(text.split("\n"), 1):
+        if said.count(".") > _MOST_DOTS:
+            raise ProfileError(
+                f"a line with more than {_MOST_DOTS} dots is no profile's.", path=path, line=line
+            )
 
 
 class _Reader:

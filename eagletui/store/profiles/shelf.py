@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +14,14 @@ from eagletui.model.near import nearest
 from eagletui.model.profile import SPECULATIVE, Guard, Profile, ServerPart, SpeculativePart
 from eagletui.store.profiles.file import NAME, ProfileError, ProfileFile, read_profile
 from eagletui.store.profiles.layers import SameFlag, lay
+from eagletui.store.profiles.text import text_of
 
 ENDING = ".toml"
 JOIN = "+"
 """Between the names of profiles that are laid over each other."""
+
+MOST_FILES = 100
+"""That one profile may be made of, a file counted as often as it is named."""
 
 
 class ProfileNotFound(ConfigError):
@@ -25,6 +30,10 @@ class ProfileNotFound(ConfigError):
 
 class ProfileCycle(ProfileError):
     """Profiles that extend or include each other in a ring."""
+
+
+class TooManyParts(ProfileError):
+    """A profile that is made of more files than anybody could follow."""
 
 
 class BaseMissing(ProfileError):
@@ -86,6 +95,8 @@ class Profiles:
         Raises:
             ProfileNotFound: there is none.
         """
+        if not name:
+            raise ProfileNotFound(f"A name of a profile is missing beside the {JOIN}.")
         found = self._find(name)
         if found is None:
             raise ProfileNotFound(f"There is no profile called {name}.", advice=self._near(name))
@@ -117,7 +128,7 @@ class Profiles:
                 another that is not there.
         """
         name, *parts = (part for names in (name, *over) for part in names.split(JOIN))
-        return self.over(self._laid(Profile(name=name), self.path(name), ()), *parts)
+        return self.over(self._laid(Profile(name=name), self.path(name), (), []), *parts)
 
     def over(self, profile: Profile, *parts: str) -> Profile:
         """The same for a profile that has no file: that of a server that runs.
@@ -126,7 +137,7 @@ class Profiles:
             ConfigError: as `load`.
         """
         for part in parts:
-            upper = self._laid(profile, self.path(part), ())
+            upper = self._laid(profile, self.path(part), (), [])
             profile = _renamed(upper, profile, f"{profile.name}{JOIN}{part}")
         return profile
 
@@ -137,7 +148,7 @@ class Profiles:
             ConfigError: as `load`.
         """
         file = read_profile(text, name=name, path=str(path))
-        return self._over(Profile(name=name), file, path, ())
+        return self._over(Profile(name=name), file, path, (), [])
 
     def shelf(self) -> Shelf:
         """All of them; a broken one is among the problems and hides no other."""
@@ -163,23 +174,44 @@ class Profiles:
         if after is not None and after in folders:
             folders = folders[folders.index(after) + 1 :]
         return next(
-            (path for folder in folders if (path := folder / f"{name}{ENDING}").is_file()), None
+            (p for folder in folders if os.path.lexists(p := folder / f"{name}{ENDING}")), None
         )
 
     def _near(self, name: str) -> str:
         near = nearest(name, self.names(), cutoff=0.6)
         return f"Did you mean {near}?" if near else "`eagletui profiles list` shows them all."
 
-    def _laid(self, below: Profile, path: Path, around: tuple[Path, ...]) -> Profile:
-        return self._over(below, _file(path), path, around)
+    def _laid(
+        self, below: Profile, path: Path, around: tuple[Path, ...], laid: list[Path]
+    ) -> Profile:
+        return self._over(below, _file(path), path, around, laid)
 
     def _over(
-        self, below: Profile, file: ProfileFile, path: Path, around: tuple[Path, ...]
+        self,
+        below: Profile,
+        file: ProfileFile,
+        path: Path,
+        around: tuple[Path, ...],
+        laid: list[Path],
     ) -> Profile:
+        """A file with all it builds on, laid over what is below.
+
+        Args:
+            around: the files on the way to this one.
+            laid: all that were taken so far; grows.
+        """
         around = (*around, path)
+        laid.append(path)
         for base in (*((file.extends,) if file.extends else ()), *file.include):
             found = self._find(base, path.parent if base == file.name else None)
             key = "extends" if base == file.extends else "include"
+            if found is None and base == file.name:
+                raise file.error(
+                    ProfileCycle,
+                    (key,),
+                    f"`{key}` names the profile itself, and it hides no other of that name.",
+                    advice=f"Take {base} out of `{key}`.",
+                )
             if found is None:
                 raise file.error(
                     BaseMissing,
@@ -195,7 +227,15 @@ class Profiles:
                     f"these profiles build on each other in a ring: {' → '.join(ring)}.",
                     advice=f"Take {base} out of `{key}`.",
                 )
-            below = self._laid(below, found, around)
+            if len(laid) >= MOST_FILES:
+                raise file.error(
+                    TooManyParts,
+                    (key,),
+                    f"with what this builds on, the profile is made of more than {MOST_FILES} "
+                    "files.",
+                    advice="Name each part once, and build on fewer.",
+                )
+            below = self._laid(below, found, around, laid)
         return lay(below, file, self._same)
 
 
@@ -218,15 +258,4 @@ def _renamed(upper: Profile, base: Profile, name: str) -> Profile:
 
 
 def _file(path: Path) -> ProfileFile:
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ProfileError(
-            "this is no text in UTF-8.", path=str(path), line=line, advice="Save it as UTF-8."
-        ) from error
-    except OSError as error:
-        raise ProfileError(
-            f"the file cannot be read: {error.strerror}.", path=str(path), line=None
-        ) from error
-    return read_profile(text, name=path.stem, path=str(path))
+    return read_profile(text_of(path), name=path.stem, path=str(path))
