@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from eagletui.engine import nolog
+from eagletui.engine.catchup import CatchUp
 from eagletui.engine.reader import LogReader
 from eagletui.host.base import FileChunk, FilePosition, Host
 from eagletui.host.logs import follow_log
@@ -54,6 +55,7 @@ class Tail:
         self._history = history
         self._wall = wall
         self._reader = LogReader(server, clock=clock, started_at=started_at)
+        self._catch_up = CatchUp(self._reader)
         self._position: FilePosition | None = None
         self._opened = False
         self._heard_at: float | None = None
@@ -138,7 +140,7 @@ class Tail:
                     live=chunk.live,
                 )
             )
-            events += self._reader.feed(chunk.data, at=at, live=chunk.live)
+            events += self._catch_up.feed(chunk.data, at=at, live=chunk.live)
             self._received = True
             if self._is_binary(chunk.data):
                 advice = "Give the file that the server's output goes to, unpacked, with --log."
