@@ -490,8 +490,10 @@ SIGNATURES: tuple[Signature, ...] = (
         "Look at the lines before it for the rank's own traceback.",
         general=True,
     ),
-    # Gloo's own words (`[…/gloo/transport/tcp/pair.cc:534] Connection closed by peer [host]:port`):
-    # this rank is a survivor. Other peers that close, a download's for example, say no `gloo`.
+    # Gloo's own words, in a scheduler of SGLang as in others (sglang#1127, pytorch#75512):
+    # `[…/gloo/transport/tcp/pair.cc:534] Connection closed by peer [host]:port`, and where it reads
+    # `…:589] Read error [host]:port: Connection reset by peer`. This rank is a survivor. Other
+    # peers that close, a download's for example, say no `gloo`.
     Signature(
         "scheduler-crashed",
         ("closed by peer", "reset by peer"),
