@@ -9,9 +9,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from eagletui.engine import diagnosis as dia
-from eagletui.engine import signatures as sig
 from eagletui.engine.launch import Launch, Moment
 from eagletui.engine.logline import Record
+from eagletui.engine.signatures import table as sig
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
 

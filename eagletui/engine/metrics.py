@@ -16,6 +16,7 @@ from eagletui.engine.metrics_table import (
     How,
     Metric,
 )
+from eagletui.engine.nolog import looks_binary
 from eagletui.model.errors import EagletuiError
 from eagletui.model.readings import Histogram, RankCounters, Reading
 from eagletui.model.safe import excerpt
@@ -35,6 +36,8 @@ KNOWN_AT_ONCE = 1 << 20
 """Bytes of a page that are read within some 20 ms: of one not seen before, and of one whose layout
 is known (measured: 0.3 µs and 0.015 µs a byte)."""
 
+# Of what is shown, this share may be no UTF-8: the end of a reply that was cut, a name or two.
+_UNREADABLE = 0.05
 _NUMBER = re.compile(rb"[ \t][-+]?(?:[0-9.]|NaN|Inf)")
 _RANK_FIELDS = frozenset(RankCounters.__struct_fields__)
 # No server counts so far: such a value, as infinity and NaN, is none.
@@ -154,6 +157,10 @@ def not_metrics(body: bytes) -> NotMetrics:
             meaning="The server answered but publishes nothing there.",
             advice="A node with --node-rank above 0 answers like this: ask node 0.",
         )
+    if _is_no_text(head):
+        return NotMetrics(
+            "This is binary data, not a page of metrics.", advice="Check the address or the file."
+        )
     if head[:1] == b"<":
         kind, advice = "HTML", "Check the address: it should end in /metrics on SGLang's own port."
     elif head[:1] in b"{[":
@@ -168,6 +175,12 @@ def not_metrics(body: bytes) -> NotMetrics:
         meaning=f"It begins: {excerpt(head, 120)}",
         advice=advice,
     )
+
+
+def _is_no_text(head: bytes) -> bool:
+    """Whether an excerpt would show nothing that a person can read."""
+    unreadable = head.decode("utf-8", "replace").count("\ufffd")
+    return looks_binary(head) or unreadable > _UNREADABLE * len(head)
 
 
 # --- from a layout to a plan ------------------------------------------------------------------

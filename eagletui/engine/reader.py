@@ -138,6 +138,15 @@ class LogReader:
         """Whether the next line belongs to a traceback or usage text."""
         return self._failures.open
 
+    @property
+    def steady(self) -> bool:
+        """Whether lines of a serving log may be read elsewhere: no line is open, nothing starts."""
+        return self.at_line_start and not (self.inside or self.bars_matter or self._launcher_seen)
+
+    def time_of(self, stamp: float) -> float:
+        """User's clock at this log time, as far as the zone of the log is known."""
+        return stamp + self._clock
+
     # --- feeding ---------------------------------------------------------------------------
 
     def feed(self, data: bytes, *, at: float, live: bool = True) -> list[Event]:
@@ -195,10 +204,15 @@ class LogReader:
         """Accept lengths in order: the index of the one that proves the draft useless, or None."""
         return self._watch.add_column(accept_lengths)
 
+    def passed(self, stamp: float | None) -> None:
+        """Lines were understood elsewhere; the last stamp among them, None for none."""
+        if stamp is not None:
+            self._stamp = stamp
+
     def useless_draft(self, line: bytes, number: int) -> list[Event]:
-        """The verdict for what `judge` found."""
+        """The verdict for what `judge` found; `passed` has told the stamp of its line."""
         verdict = self._watch.verdict(line.decode("utf-8", "replace"), number)
-        return list(self._failures.degraded(verdict, self._moment(None)))
+        return list(self._failures.degraded(verdict, self._moment(self._stamp)))
 
     def observe(self, message: str) -> None:
         """Releases differ in how they write batches; one message tells."""

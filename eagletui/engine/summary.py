@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from eagletui.engine.phase_times import added_up
 from eagletui.engine.reader import LogReader
 from eagletui.engine.steady import (
     Steady,
@@ -56,6 +57,7 @@ class LogSummary(Data, frozen=True):
         phase: the phase that was reached last.
         ready: whether this launch came to serve.
         ready_after_s: log time from its first line to the ready line.
+        phases: each lasts until the next one begins; together they take `ready_after_s`.
     """
 
     version: str | None = None
@@ -226,8 +228,7 @@ class Summariser:
         self._running = _Greatest()
         self._accept = _Counted()
         self._throughput = _Numbers()
-        self._was_ready = False
-        self._ready_after: float | None = None
+        self._ready: ev.ServerReady | None = None
         self._launches = 0
 
     def feed(self, chunk: bytes) -> None:
@@ -263,16 +264,20 @@ class Summariser:
         return LogSummary(
             version=text or None,
             phase=phase.title if phase is not None else None,
-            ready=self._was_ready,
-            ready_after_s=self._ready_after,
+            ready=self._ready is not None,
+            ready_after_s=self._ready.seconds if self._ready is not None else None,
             server_args=server.args,
             speculative=server.speculative,
-            phases=tuple(replace(rung, moved_at=None) for rung in server.ladder),
+            phases=self._phases(server),
             decode=self._decode(),
             diagnosis=_worst_first(server),
             launches=self._launches,
             lines=lines,
         )
+
+    def _phases(self, server: ServerState) -> tuple[Rung, ...]:
+        ladder = added_up(server.ladder, self._ready.stamp if self._ready is not None else None)
+        return tuple(replace(rung, moved_at=None) for rung in ladder)
 
     def _decode(self) -> DecodeSummary:
         return DecodeSummary(
@@ -337,7 +342,7 @@ class Summariser:
                 self._restart()
                 accept, throughput = [], []
             elif isinstance(event, ev.ServerReady):
-                self._was_ready, self._ready_after = True, event.seconds
+                self._ready = event
             self._state = fold(self._state, event)
         self._accept.extend(accept)
         self._throughput.extend(throughput)
@@ -345,7 +350,7 @@ class Summariser:
     def _restart(self) -> None:
         """A new launch in the same file: what the one before did is no part of it."""
         self._launches += 1
-        self._was_ready, self._ready_after = False, None
+        self._ready = None
         self._samples, self._running = 0, _Greatest()
         self._accept, self._throughput = _Counted(), _Numbers()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from eagletui.engine import nolog
+from eagletui.engine.catchup import CatchUp
 from eagletui.engine.reader import LogReader
 from eagletui.host.base import FileChunk, FilePosition, Host
 from eagletui.host.logs import follow_log
@@ -55,6 +56,7 @@ class Tail:
         self._history = history
         self._wall = wall
         self._reader = LogReader(server, clock=clock, started_at=started_at)
+        self._catch_up = CatchUp(self._reader)
         self._shown = LiteralStream(Literals())
         self._position: FilePosition | None = None
         self._opened = False
@@ -156,7 +158,7 @@ class Tail:
             return []
         at = self._wall()
         text = LogText(at=at, server=self._server, start=shown.start, data=shown.data, live=live)
-        return [text, *self._reader.feed(shown.data, at=at, live=live)]
+        return [text, *self._catch_up.feed(shown.data, at=at, live=live)]
 
     def _is_binary(self, data: bytes) -> bool:
         """Whether what began here is no text; a hole at the beginning of a log tells nothing."""

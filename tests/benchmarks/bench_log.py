@@ -1,4 +1,4 @@
-"""`eagletui log` on a long log, beside grep in the same run.
+"""`eagletui log` on a long log, beside grep in the same run, and the screen catching up with it.
 
     python -m tests.benchmarks.bench_log [MEGABYTES]
 
@@ -11,8 +11,15 @@ import os
 import resource
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+from eagletui.engine.catchup import CatchUp
+from eagletui.engine.reader import LogReader
+from eagletui.model.events import Event
+from eagletui.model.history import History
+from eagletui.model.state import State, fold
 from tests.engine.made_log import made_blocks
 
 DATA = Path(__file__).parent / ".data"
@@ -20,6 +27,8 @@ DEFAULT_MEGABYTES = 256
 MADE_BLOCKS = 4  # of about 4 MB, repeated: making 1 GB line by line takes minutes
 DECODE_SHARE = 0.9
 RUNS = 3
+LINE_BY_LINE = 8_000_000  # bytes: the whole log would take minutes
+CHUNK = 1 << 17
 
 
 def main(megabytes: int | None = None) -> list[dict[str, str]]:
@@ -53,7 +62,34 @@ def main(megabytes: int | None = None) -> list[dict[str, str]]:
             "reference": "",
             "reach": "under 100 MB",
         },
+        _catching_up(log, size),
     ]
+
+
+def _catching_up(log: Path, size: int) -> dict[str, str]:
+    """An old log read, folded and put into the charts' series, in bulk and line by line."""
+    slow = _followed(log, LINE_BY_LINE, LogReader("log").feed)
+    fast = _followed(log, size, CatchUp(LogReader("log")).feed)
+    by_line = slow / LINE_BY_LINE * size
+    return {
+        "what": f"catching up with {size / 1e6:.0f} MB of an old log: events, state, series",
+        "measured": f"{fast:.1f} CPU-seconds",
+        "reference": f"line by line {by_line:.0f} (from {LINE_BY_LINE / 1e6:.0f} MB): "
+        f"{by_line / fast:.0f}×",
+        "reach": "",
+    }
+
+
+def _followed(log: Path, size: int, feed: Callable[..., list[Event]]) -> float:
+    """CPU seconds."""
+    state, history, now = State(), History(), time.time()
+    began = time.process_time()
+    with log.open("rb") as stream:
+        while stream.tell() < size and (chunk := stream.read(CHUNK)):
+            for event in feed(chunk, at=now, live=False):
+                state = fold(state, event)
+                history.add(event)
+    return time.process_time() - began
 
 
 def rows() -> list[dict[str, str]]:

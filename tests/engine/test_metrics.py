@@ -13,6 +13,7 @@ from eagletui.engine.metrics import (
     MetricsReader,
     NotMetrics,
     TooLarge,
+    not_metrics,
 )
 from eagletui.engine.scrapes import split_scrapes
 from eagletui.model.readings import RankCounters, Reading
@@ -142,6 +143,11 @@ def test_names_other_engines_and_reads_nothing_of_them() -> None:
         (b"<!DOCTYPE html><html>\n<body>hi\x1b[2J</body>", "HTML"),
         (b'{"detail":"Not Found"}', "JSON"),
         (b"Not found\n", "other text"),
+        ("Seite nicht gefunden: prüfe die Adresse\n".encode(), "other text"),
+        (("Seite nicht gefunden\n" * 20 + "ü").encode()[:-1], "other text"),
+        (bytes(range(256)) * 8, "binary"),
+        (bytes(range(128, 256)) * 8, "binary"),
+        ("Страница не найдена".encode("cp1251"), "binary"),
     ],
 )
 def test_says_what_came_instead(body: bytes, words: str) -> None:
@@ -149,6 +155,12 @@ def test_says_what_came_instead(body: bytes, words: str) -> None:
         MetricsReader().read(body, at=0.0)
     assert caught.value.advice
     assert "\x1b" not in str(caught.value)
+    assert "\ufffd" not in f"{caught.value} {caught.value.meaning}"
+
+
+@given(st.binary(max_size=600))
+def test_random_bytes_are_not_shown(body: bytes) -> None:
+    assert not_metrics(body).meaning.count("\ufffd") <= 0.05 * 512
 
 
 def test_refuses_fifty_megabytes() -> None:

@@ -193,12 +193,14 @@ def test_signature(case: str) -> None:
     assert verdict.advice
 
 
-@pytest.mark.parametrize("end", ["closed", "reset"])
-def test_a_surviving_rank_points_to_the_one_that_died(end: str) -> None:
-    lost = (
-        "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection "
-        f"{end} by peer [127.0.0.1]:40211"
-    )
+@pytest.mark.parametrize("said", [
+    "[../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [::1]:43139",
+    "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection reset by peer [::1]:40",
+    "[../third_party/gloo/gloo/transport/tcp/pair.cc:589] Read error [::1]:25266: Connection reset "
+    "by peer",
+])  # fmt: skip
+def test_a_surviving_rank_points_to_the_one_that_died(said: str) -> None:
+    lost = f"RuntimeError: {said}"
     (verdict,) = verdicts(SERVING + raised(lost))
     assert verdict.code == "scheduler-crashed"
     assert verdict.title == "Another rank died first, and this one lost its connection to it"

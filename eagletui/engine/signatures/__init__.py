@@ -1,0 +1,1 @@
+"""Signatures of failures: a table for each family, joined in `table`."""
