@@ -156,7 +156,8 @@ def check_host(state: State) -> Iterator[Finding]:
             name="GPUs",
             result="warning",
             detail=state.gpus_detail or "none seen",
-            advice="Without nvidia-smi or rocm-smi there are no GPU numbers; the rest works.",
+            advice="Without nvidia-smi, rocm-smi or amd-smi there are no GPU numbers; the rest "
+            "works.",
         )
     if not state.servers:
         yield Finding(
