@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from eagletui.model.base import Data
+from eagletui.model.errors import EagletuiError
 from eagletui.model.state import ServerState, State
 from eagletui.store.places import CONFIG_VARIABLE, PLACES
 
@@ -103,6 +104,30 @@ def check_settings(load: Callable[[Path], object], path: Path) -> Finding:
     return Finding(name="settings", result="ok", detail=str(path))
 
 
+def check_themes(problems: Iterable[EagletuiError]) -> Iterator[Finding]:
+    """Every theme file can be used."""
+    for problem in problems:
+        yield Finding(name="theme", result="warning", detail=problem.what, advice=problem.advice)
+
+
+def check_ssh_config(files: Sequence[str], unexpanded: Sequence[str]) -> Finding:
+    """The SSH configuration means here what it means to OpenSSH.
+
+    Args:
+        files: those that are read.
+        unexpanded: places where a command of `Match exec` has a `%`.
+    """
+    if not unexpanded:
+        return Finding(name="ssh config", result="ok", detail=", ".join(files) or "none is there")
+    return Finding(
+        name="ssh config",
+        result="warning",
+        detail=f"a Match exec has %-tokens, which are not replaced here: {'; '.join(unexpanded)}",
+        advice="Its command is run as it is written, and what it guards may be left out: use Match "
+        "host or originalhost, or a command without %.",
+    )
+
+
 # --- the host --------------------------------------------------------------------------------
 
 
@@ -131,7 +156,8 @@ def check_host(state: State) -> Iterator[Finding]:
             name="GPUs",
             result="warning",
             detail=state.gpus_detail or "none seen",
-            advice="Without nvidia-smi or rocm-smi there are no GPU numbers; the rest works.",
+            advice="Without nvidia-smi, rocm-smi or amd-smi there are no GPU numbers; the rest "
+            "works.",
         )
     if not state.servers:
         yield Finding(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,12 +18,17 @@ from eagletui.cli.checks import (
     check_host,
     check_python,
     check_settings,
+    check_ssh_config,
     check_terminal,
+    check_themes,
 )
 from eagletui.cli.options import chosen_target, host_options, json_option, watch_options
 from eagletui.cli.output import echo_json
-from eagletui.model.errors import EagletuiError
+from eagletui.model.errors import ConfigError, EagletuiError
 from eagletui.model.text import visible
+
+if TYPE_CHECKING:
+    from eagletui.tui.theme import Themes
 
 GLYPHS = {"ok": "✔", "warning": "▲", "failed": "✖", "skipped": "–"}
 
@@ -47,15 +54,23 @@ def doctor(
     Ends with 1 where something failed; a warning is not a failure.
     """
     from eagletui.store.places import PLACES
-    from eagletui.tui.config import load_settings
+    from eagletui.tui.theme import every_theme
 
+    themes = every_theme()
     findings: list[Finding] = [
         check_python(),
         check_charts(),
         check_terminal(os.environ),
-        check_settings(load_settings, PLACES["config file"]()),
+        check_settings(lambda path: _load(path, themes), PLACES["config file"]()),
+        *check_themes(themes.problems),
         *check_folders(),
     ]
+    if not local:
+        from eagletui.host.config import default_files
+        from eagletui.host.matchexec import unexpanded
+
+        files = ssh_config or default_files()
+        findings.append(check_ssh_config(files, unexpanded(files)))
     if host or local:
         from eagletui.cli.connect import make_monitor, wanted_from
         from eagletui.monitor.look import look
@@ -79,6 +94,20 @@ def doctor(
         _say(findings)
     if any(finding.result == "failed" for finding in findings):
         ctx.exit(1)
+
+
+def _load(path: Path, themes: Themes) -> None:
+    """Read the settings; the theme they name must be there.
+
+    Raises:
+        ConfigError: naming file and line.
+    """
+    from eagletui.tui.config import Settings, load_settings, where_set
+    from eagletui.tui.theme import refuse_unknown
+
+    settings = load_settings(path)
+    if settings.theme != Settings().theme:
+        refuse_unknown(settings.theme, themes, ConfigError, where_set("theme", path))
 
 
 def _say(findings: list[Finding]) -> None:

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from eagletui.model.ask import Asker
 from eagletui.model.base import Data
-from eagletui.model.errors import UsageError
+from eagletui.model.errors import ConfigError, UsageError
 from eagletui.tui.app import EagleApp
-from eagletui.tui.config import load_settings
+from eagletui.tui.config import Settings, load_settings, where_set
 from eagletui.tui.leaving import forgiving_terminal
+from eagletui.tui.theme import every_theme, refuse_unknown
 
 if TYPE_CHECKING:
     from eagletui.model.switching import Switcher
@@ -62,11 +63,16 @@ def open_screen(
         name: what the header calls the host where that is not the target.
 
     Raises:
-        ConfigError: `config.toml` can't be used.
+        ConfigError: `config.toml` can't be used, or names a theme that is nowhere.
         UsageError: an option can't be used.
         SystemExit: a fault of ours (1) or a signal (128 and its number) ended the screen.
     """
-    settings = load_settings()
+    settings, themes = load_settings(), every_theme()
+    if options.theme is not None:
+        settings = replace(settings, theme=options.theme)
+        refuse_unknown(settings.theme, themes, UsageError)
+    elif settings.theme != Settings().theme:
+        refuse_unknown(settings.theme, themes, ConfigError, where_set("theme"))
     # The screen is drawn on standard error, as Textual does.
     if not (_is_terminal(sys.__stdin__) and _is_terminal(sys.__stderr__)):
         raise UsageError(
@@ -74,8 +80,6 @@ def open_screen(
             meaning="Standard input or standard error is a file or a pipe.",
             advice="For scripts there is `eagletui status --json`.",
         )
-    if options.theme is not None:
-        settings = replace(settings, theme=options.theme)
     interval = options.interval if options.interval is not None else settings.interval
     settings = replace(settings, interval=interval)
 
@@ -102,6 +106,7 @@ def open_screen(
     app = EagleApp(
         make,
         settings,
+        themes=themes,
         switcher=lambda: switchers[-1],
         target=name or target or "localhost",
         read_only=options.read_only,

@@ -19,19 +19,6 @@ class Problem(NamedTuple):
     loading: bool = False
 
 
-class Unfinished(TimeoutError):
-    """A reply began, and was not over in time.
-
-    Args:
-        seconds: how long it was waited for, if that is known.
-        size: bytes that came, unpacked.
-    """
-
-    def __init__(self, seconds: float | None, size: int) -> None:
-        within = f"within {seconds:g} s" if seconds is not None else "in time"
-        super().__init__(f"The reply began, but was not over {within}: {size:,} bytes came.")
-
-
 # Names of exceptions (or of their bases), as classes of aiohttp, asyncio and the host are called.
 _KINDS: tuple[tuple[str, ScrapeProblem], ...] = (
     ("ConnectionRefused", "refused"),
@@ -90,13 +77,6 @@ def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
         error: what the HTTP client, the connection or a reader raised.
         ready: whether the server was ready before, so that a refusal is no longer loading.
     """
-    if isinstance(error, Unfinished):
-        return Problem(
-            "timeout",
-            str(error),
-            "The way to the server is slow, or something before it holds the reply back: scrape "
-            "less often, and ask SGLang's own port.",
-        )
     problem = _problem(error)
     words = _words(error)
     if problem == "refused":
@@ -121,6 +101,22 @@ def classify_exception(error: BaseException, *, ready: bool = False) -> Problem:
     what, advice = _SAID[problem]
     return Problem(
         problem, what if problem == "not metrics" or not words else f"{what} ({words})", advice
+    )
+
+
+def unfinished(seconds: float | None, size: int) -> Problem:
+    """A reply that began and was not over in time.
+
+    Args:
+        seconds: how long it was waited for, if that is known.
+        size: bytes that came, unpacked.
+    """
+    within = f"within {seconds:g} s" if seconds is not None else "in time"
+    return Problem(
+        "timeout",
+        f"The reply began, but was not over {within}: {size:,} bytes came.",
+        "The way to the server is slow, or something before it holds the reply back: scrape less "
+        "often, and ask SGLang's own port.",
     )
 
 

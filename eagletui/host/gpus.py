@@ -1,4 +1,4 @@
-"""GPU readings: whichever of `nvidia-smi` and `rocm-smi` the host has."""
+"""GPU readings: whichever of `nvidia-smi`, `rocm-smi` and `amd-smi` the host has."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any
 
+from eagletui.host import amdsmi
 from eagletui.host.base import Host
 from eagletui.model.base import Data
 from eagletui.model.errors import HostError
@@ -64,13 +65,14 @@ class GpuReader:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._by_rocm = False
+        self._asked_anew = False
+        self._amd_cards: bytes | None = None
 
     async def read(self, timeout: float = 10.0) -> tuple[Gpu, ...]:
         """One reading.
 
         Raises:
-            GpusUnknown: there is neither tool, or it fails; in the tool's own words.
+            GpusUnknown: there is none of the tools, or it fails; in the tool's own words.
             CommandTimeout: the driver hangs.
         """
         done = await self._host.run(_nvidia_query(), timeout=timeout)
@@ -85,12 +87,24 @@ class GpuReader:
             )
         done = await self._host.run(_ROCM, timeout=timeout)
         if done.ok and (gpus := parse_rocm(done.stdout)):
-            self._by_rocm = True
+            self._asked_anew = True
+            return gpus
+        if gpus := await self._read_amd(timeout):
+            self._asked_anew = True
             return gpus
         raise GpusUnknown(
-            "This host shows no GPU: neither nvidia-smi nor rocm-smi answers.",
+            "This host shows no GPU: none of nvidia-smi, rocm-smi and amd-smi answers.",
             advice="Everything but the GPU panel works without them.",
         )
+
+    async def _read_amd(self, timeout: float) -> tuple[Gpu, ...]:
+        """One reading of `amd-smi`, empty without it; names are asked for once."""
+        done = await self._host.run(amdsmi.METRIC, timeout=timeout)
+        if not done.ok:
+            return ()
+        if self._amd_cards is None:
+            self._amd_cards = (await self._host.run(amdsmi.STATIC, timeout=timeout)).stdout
+        return amdsmi.parse_amd(done.stdout, self._amd_cards)
 
     async def stream(self, interval: float = 1.0) -> AsyncGenerator[tuple[Gpu, ...], None]:
         """Readings for ever, about every `interval` seconds.
@@ -100,7 +114,7 @@ class GpuReader:
         """
         first = await self.read()
         yield first
-        while self._by_rocm:
+        while self._asked_anew:
             await asyncio.sleep(max(interval, 2.0))
             yield await self.read()
         query = [*_nvidia_query(), f"--loop-ms={max(int(interval * 1000), 200)}"]

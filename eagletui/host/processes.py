@@ -31,6 +31,10 @@ RELEVANT = re.compile(
     r"|SLURM|RAY|XPU|ASCEND)_\w+"
     r"|VIRTUAL_ENV|CONDA_PREFIX|CONDA_DEFAULT_ENV|PYTHONPATH|LD_PRELOAD|LD_LIBRARY_PATH|TMUX|TMUX_PANE|STY"
 )
+_HIDDEN = (
+    "processes of other users are hidden by /proc (hidepid): log in as the servers' owner or as "
+    "root, have this user put into the group of /proc's gid= option, or name --log and --metrics"
+)
 _RANK = re.compile(r"_((?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)")
 
 
@@ -205,6 +209,8 @@ def _joined(
         of.get(parent, orphans).append(worker)
     count = system[2].decode() if len(system) > 2 else "all"
     looked_at = [f"{count} processes in /proc, for sglang.launch_server and sglang serve"]
+    if system[3:4] == [b"own"]:
+        looked_at.append(_HIDDEN)
     if orphans:
         pids = ", ".join(str(worker.pid) for worker in orphans)
         looked_at.append(f"workers whose server is gone, perhaps still holding GPU memory: {pids}")

@@ -44,6 +44,8 @@ read -r up _ </proc/uptime; echo "$up"
 getconf CLK_TCK 2>/dev/null || echo 100
 cd /proc || exit 1
 set -- [0-9]*; echo $#
+# Everybody may read this of everybody, unless /proc is mounted with hidepid.
+{ read -r _ <1/stat; } 2>/dev/null && echo all || echo own
 everybody=$*
 
 # Word by word, and not as a pattern: the shell would look at every file that fits.

@@ -218,7 +218,7 @@ def _spellings(value: str) -> Iterator[bytes]:
     for line in value.splitlines():
         if _is_telling(line):
             for spelled in _spelled(line):
-                with contextlib.suppress(UnicodeError):
+                with contextlib.suppress(UnicodeError):  # half a character has no bytes
                     yield spelled.encode("utf-8", "surrogateescape")
 
 
@@ -230,12 +230,16 @@ def _spelled(value: str) -> Iterator[str]:
         yield inner.replace("/", "\\/")
         yield json.dumps(inner, ensure_ascii=ascii_only)[1:-1]
     yield repr(value)[1:-1]
-    yield repr(value.encode("utf-8", "surrogateescape"))[2:-1]
     yield value.replace("\\", "\\\\").replace("'", "\\'")
     yield value.replace("'", "'\"'\"'")
     yield html.escape(value)
-    quoted = [quote_plus(value, errors="surrogateescape")]
-    quoted += [quote(value, safe=kept, errors="surrogateescape") for kept in _UNQUOTED]
+    try:
+        data = value.encode("utf-8", "surrogateescape")
+    except UnicodeError:
+        return
+    yield repr(data)[2:-1]
+    quoted = [quote_plus(data)]
+    quoted += [quote(data, safe=kept) for kept in _UNQUOTED]
     for spelled in quoted:
         yield spelled
         yield _LETTERS_AFTER.sub(lambda match: match[0].lower(), spelled)

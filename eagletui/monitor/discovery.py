@@ -87,19 +87,21 @@ class Discovery:
         targets = []
         for raw in servers:
             command = commands[raw.pid]
+            secrets = literals_of(raw.argv, raw.environment, self._wanted.api_key)
             process = describe(
                 raw,
                 key=self._places[raw.pid],
                 version=await self._version(host, raw),
                 gpus=self._gpus_of(raw),
                 command=command,
+                secrets=secrets,
             )
             targets.append(
                 Target(
                     process=process,
                     url=command.url,
                     api_key=self._wanted.api_key or command.api_key,
-                    secrets=literals_of(raw.argv, raw.environment, self._wanted.api_key),
+                    secrets=secrets,
                     log_problem=raw.log_problem,
                     port_held_by=held_by.get(raw.pid),
                 )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import aiohttp
 from msgspec.structs import replace
 
-from eagletui.engine.http_problems import Unfinished, classify_exception, classify_reply
+from eagletui.engine.http_problems import Problem, classify_exception, classify_reply, unfinished
 from eagletui.engine.loads import read_loads, with_moments
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics
 from eagletui.engine.rates import RateMeter
@@ -32,6 +32,14 @@ HELD_ADVICE = (
     "Stop one of the two, or start this server with another --port. Its metrics are read once it "
     "listens itself."
 )
+
+
+class Unfinished(asyncio.TimeoutError):
+    """A reply that began and was not over in time."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
 
 
 class Reply(Data, frozen=True):
@@ -151,7 +159,8 @@ class Scraper:
         try:
             reply = await self._get("/metrics")
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
-            problem = classify_exception(error, ready=self._answered)
+            late = error.problem if isinstance(error, Unfinished) else None
+            problem = late or classify_exception(error, ready=self._answered)
             return None, self._failed(problem.problem, problem.detail, problem.advice)
         problem_or_none = classify_reply(
             reply.status,
@@ -254,7 +263,8 @@ class Scraper:
                     if len(body) > MAX_BODY:
                         break
             except asyncio.TimeoutError as error:
-                raise Unfinished(self._session.timeout.total, len(body)) from error
+                late = unfinished(self._session.timeout.total, len(body))
+                raise Unfinished(late) from error
             return Reply(
                 status=response.status,
                 body=self._secrets.hide(bytes(body)),

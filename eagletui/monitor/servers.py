@@ -39,18 +39,23 @@ class Target(Data, frozen=True):
 
 
 def describe(
-    raw: RawServer, *, key: str, version: str, gpus: tuple[int, ...], command: CommandLine
+    raw: RawServer,
+    *,
+    key: str,
+    version: str,
+    gpus: tuple[int, ...],
+    command: CommandLine,
+    secrets: Literals,
 ) -> ServerProcess:
     """The process as everyone may see it: masked, and free of control characters."""
+    environment = {visible(k): visible(v) for k, v in sorted((raw.environment or {}).items())}
     return ServerProcess(
         key=key,
         pid=raw.pid,
         user=visible(raw.user),
         started_at=raw.started_at,
-        argv=mask_argv(tuple(map(visible, raw.argv))),
-        environment=mask_environment(
-            {visible(k): visible(v) for k, v in sorted((raw.environment or {}).items())}
-        ),
+        argv=tuple(map(secrets.hide_text, mask_argv(tuple(map(visible, raw.argv))))),
+        environment={k: secrets.hide_text(v) for k, v in mask_environment(environment).items()},
         cwd=safe(raw.cwd),
         python=visible(raw.python or raw.exe),
         version=visible(version),

@@ -18,7 +18,16 @@ from eagletui.simulator.scenarios import Scenario
 from eagletui.simulator.server import FOLDER, SETTINGS
 
 # What the person's own machine may have but the simulated host has not.
-ABSENT_TOOLS = ("docker", "podman", "journalctl", "systemctl", "tmux", "rocm-smi", "crictl")
+ABSENT_TOOLS = (
+    "docker",
+    "podman",
+    "journalctl",
+    "systemctl",
+    "tmux",
+    "rocm-smi",
+    "amd-smi",
+    "crictl",
+)
 _NEEDED = ("eagletui", "aiohttp", "msgspec")
 _ABSENT = """#!/bin/sh
 echo "sh: 1: ${0##*/}: not found" >&2

@@ -23,7 +23,6 @@ from eagletui.model.feed import Feed
 from eagletui.model.state import State
 from eagletui.model.switching import Choice, LockHeld, Switcher
 from eagletui.model.text import visible
-from eagletui.store.places import themes_folder
 from eagletui.tui.ask import ScreenAsker
 from eagletui.tui.collecting import collect_quietly
 from eagletui.tui.config import INTERVALS, Settings
@@ -50,7 +49,7 @@ from eagletui.tui.switching import (
     put_back_question,
     resume_question,
 )
-from eagletui.tui.theme import Themes, built_in_folder, load_themes, own_variables
+from eagletui.tui.theme import Themes, every_theme, own_variables
 from eagletui.tui.view import WINDOW_NAMES, View
 
 FRAME = 0.1
@@ -137,7 +136,7 @@ class EagleApp(App[None]):
         self.call_after_refresh(self._start_feed)
 
     def _use_themes(self) -> None:
-        found = self._themes or load_themes((built_in_folder(), themes_folder()))
+        found = self._themes or every_theme()
         for theme in found.themes.values():
             self.register_theme(theme)
         for problem in found.problems:

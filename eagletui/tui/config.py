@@ -125,6 +125,13 @@ def parse_settings(text: str, name: str = "config.toml") -> Settings:
     return settings
 
 
+def where_set(key: str, path: Path | None = None) -> str:
+    """`FILE, line N`: where the file sets this; the file alone where it does not."""
+    path = config_file() if path is None else path
+    line = _Place(str(path), path.read_text(encoding="utf-8")).line((key,))
+    return f"{path}, line {line}" if line else str(path)
+
+
 class _Place:
     """Finds the line of a key, which tomllib does not tell."""
 

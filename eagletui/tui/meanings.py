@@ -93,7 +93,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "Utilisation says that something runs, not that it makes progress: 100 % at idle power "
         "with no tokens is how a deadlock looks. A * marks the GPUs that this server uses, where "
         "the host has others.",
-        "nvidia-smi or rocm-smi on the host.",
+        "nvidia-smi, rocm-smi or amd-smi on the host.",
     ),
     Meaning(
         "time to go",

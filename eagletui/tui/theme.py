@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from eagletui.model.base import Data
-from eagletui.model.errors import ConfigError
+from eagletui.model.errors import ConfigError, EagletuiError
+from eagletui.model.near import nearest
+from eagletui.store.places import themes_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -108,6 +110,33 @@ def load_themes(folders: Iterable[Path]) -> Themes:
             else:
                 themes[found.name] = found
     return Themes(themes, tuple(problems))
+
+
+def refuse_unknown(name: str, found: Themes, kind: type[EagletuiError], where: str = "") -> None:
+    """Complain of a theme that is nowhere.
+
+    Args:
+        kind: the error to raise.
+        where: the place that names the theme.
+
+    Raises:
+        EagletuiError: of this kind, with the name that was meant, perhaps.
+    """
+    known = sorted({*found.themes, *BUILTIN_THEMES})
+    if name in known:
+        return
+    near = nearest(name, known, cutoff=0.4)
+    what = f'there is no theme "{name}".'
+    raise kind(
+        f"{where}: {what}" if where else what[0].upper() + what[1:],
+        meaning=" ".join(f"Left out: {problem.what}" for problem in found.problems),
+        advice=(f'Did you mean "{near}"? ' if near else "") + f"Known: {', '.join(known)}.",
+    )
+
+
+def every_theme() -> Themes:
+    """Ours and the person's own."""
+    return load_themes((built_in_folder(), themes_folder()))
 
 
 def own_variables(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -322,6 +323,32 @@ def test_another_users_process() -> None:
     assert server.log == LogPlace(kind="none", detail="the files of bob's process cannot be seen")
     assert server.log_problem == "hidden"
     assert "bob" in server.hidden
+
+
+@pytest.mark.parametrize(("seen", "told"), [(b"all", False), (b"own", True), (b"", False)])
+def test_a_proc_that_hides_others_is_told_with_what_to_do(seen: bytes, told: bool) -> None:
+    fields = answer(("system", 0, b"1000.50\n100\n3\n" + seen + b"\n"))
+    found, _ = read_look(fields, 0.0, Found())
+    assert found.looked_at[0].startswith("3 processes in /proc")
+    assert any("hidepid" in place and "gid=" in place for place in found.looked_at) is told
+
+
+@pytest.mark.parametrize("option", ["0", "1", "2", "4"])
+def test_a_real_proc_that_hides_others(option: str) -> None:
+    """In name spaces of its own: the machine's /proc stays as it is."""
+    enter = ["unshare", "--mount", "--pid", "--fork", "--propagation", "private", "sh", "-c"]
+    mount = f"mount -t proc -o hidepid={option} proc /proc && "
+    tools = all(map(shutil.which, ("unshare", "setpriv")))
+    if not tools or subprocess.run([*enter, mount + "true"], capture_output=True).returncode:
+        pytest.skip("no name spaces with a /proc of their own here")
+    argv, mark = proctable.command([])
+    nobody = 'setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
+    # The last command of a PID name space is its PID 1: another one has to look.
+    done = subprocess.run(
+        [*enter, f"{mount}{nobody}; exit $?", "sh", *argv], capture_output=True, check=True
+    )
+    found, _ = read_look(proctable.fields(done.stdout, mark), 0.0, Found())
+    assert any("hidepid" in place for place in found.looked_at) is (option != "0")
 
 
 def test_an_owner_without_a_name_is_called_by_number() -> None:

@@ -91,6 +91,13 @@ def test_a_key_of_several_lines_is_hidden_line_by_line() -> None:
     assert literals.hide(b"a first-line\r\nsecond-one x") == b"a **********\r\n********** x"
 
 
+def test_any_value_may_be_a_key() -> None:
+    for value in ("\ud800abcdef", "\udcffabcdef", "\0abcdef", "ü" * 6, "a" * 100_000, " \n\r"):
+        assert value not in repr(Literals([value]))
+    assert Literals(["\udcffabcdef"]).hide(b"<\xffabcdef> %FFabcdef") == b"<*******> *********"
+    assert Literals(["\ud800abcdef"]).hide(b"<\\ud800abcdef>") == b"<************>"
+
+
 def test_recorded_logs_stay_as_they_are() -> None:
     log = unpacked("logs/spec5.log")
     literals = literals_of(["sglang", "--api-key", "hunter2Zq"], {"HF_TOKEN": "hfAbCdEf"})

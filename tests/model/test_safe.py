@@ -10,6 +10,7 @@ from eagletui.engine.diagnosis import diagnosis
 from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.metrics import MetricsReader, NotMetrics
 from eagletui.host.processes import RawServer
+from eagletui.model.literals import literals_of
 from eagletui.model.safe import excerpt, safe, safe_line
 from eagletui.model.secrets import MASK
 from eagletui.monitor.servers import describe
@@ -40,7 +41,9 @@ def test_a_process_is_masked_as_it_is_seen() -> None:
     raw = RawServer(
         key="1@1", pid=1, start_ticks=1, argv=argv, environment={"HF_TO\x1b[0mKEN": "hunter2"}
     )
-    shown = describe(raw, key="k", version="", gpus=(), command=parse_command(argv))
+    shown = describe(
+        raw, key="k", version="", gpus=(), command=parse_command(argv), secrets=literals_of(argv)
+    )
     assert shown.argv[-2:] == ("--api-key", MASK)
     assert shown.environment == {"HF_TOKEN": MASK}
     assert "hunter2" not in repr(shown)

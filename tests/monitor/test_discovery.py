@@ -69,6 +69,10 @@ async def test_a_servers_key_goes_to_its_own_address_only(host: list[Any]) -> No
     assert own.api_key == "sesame"
     assert "sesame" not in repr(own)
     assert own.secrets.hide_text("<sesame>") == "<******>"
+    odd = replace(RAW, argv=(*ARGV, "--note", "x-sesame"), environment={"HF_HOME": "/x/sesame"})
+    (own,), _ = await look(Wanted(), host, Found(servers=(odd,)))
+    assert "sesame" not in repr(own.process)
+    assert own.process.environment["HF_HOME"] == "/x/******"
     (same,), _ = await look(Wanted(metrics=own.url), host, Found(servers=(RAW,)))
     assert same.api_key == "sesame"
     (elsewhere,), _ = await look(Wanted(metrics="http://elsewhere:1"), host, Found(servers=(RAW,)))
