@@ -50,10 +50,13 @@ def earlier(records: Sequence[Record], port: int, present: Id | None) -> Earlier
             process = old
             continue
         found = _ready(ours[index + 1 :], process)
-        known = {_process(r, which) for r in ours[index + 1 :] for which in ("new", "back")}
-        if old is not None and old not in known:
+        if old is None:
+            return found
+        # A clock that was set back mixes up the order; who replaced whom does not lie.
+        starter = [r for r in ours if old in (_process(r, "new"), _process(r, "back"))]
+        if not starter:
             return Earlier(_text(record, "id"), "before", "", _number(record, "began"))
-        return found
+        return _ready([r for r in starter if _process(r, "new") == old], process) or found
     return _ready(ours, process)
 
 

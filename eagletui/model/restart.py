@@ -294,29 +294,34 @@ def _enter(standing: Standing, state: RestartState) -> tuple[Standing, tuple[Act
 
 
 def account(standing: Standing) -> str:
-    """Where things stand at the end, for the person: what runs now, what does not, and why."""
+    """Where things stand at the end, for the person: what runs now, what does not, then why.
+
+    Where they stand comes first: a narrow screen cuts the rest.
+    """
     why = standing.problem.title if standing.problem is not None else ""
     if standing.state == "ready":
         return "The new server serves."
     if standing.state == "stopped":
         return "The server is stopped; its port and its GPU memory are free."
-    if standing.state == "rolled-back":
-        return f"What ran before is back and serves. {why}".strip()
     if not standing.final:
         return f"Not at its end: {standing.title}."
-    words = [why] if why else []
+    words = [_stands(standing), why]
+    if standing.state == "failed" and standing.rolling_back and standing.second is not None:
+        words.append(standing.second.title)
+    return " ".join(text for text in words if text)
+
+
+def _stands(standing: Standing) -> str:
+    if standing.state == "rolled-back":
+        return "What ran before is back and serves."
     if standing.rolling_back:
-        words.append("What ran before was started again and does not serve either.")
-        if standing.second is not None:
-            words.append(standing.second.title)
-    elif not standing.old_gone:
-        words.append("The old server was not touched." if standing.replaces else "Nothing runs.")
-        if not standing.replaces and standing.started:
-            words[-1] = "What was started may still be there."
-    elif standing.started:
-        words.append("The old server is stopped. What was started does not serve.")
-    elif standing.cancelled:
-        words.append("The old server is stopped, and nothing was started in its place.")
-    else:
-        words.append("The old server was told to stop; nothing was started in its place.")
-    return " ".join(words)
+        return "Nothing serves: what ran before was started again and does not serve either."
+    if not standing.old_gone:
+        if standing.replaces:
+            return "The old server was not touched."
+        return "What was started may still be there." if standing.started else "Nothing runs."
+    if standing.started:
+        return "The old server is stopped. What was started does not serve."
+    if standing.cancelled:
+        return "The old server is stopped, and nothing was started in its place."
+    return "The old server was told to stop; nothing was started in its place."

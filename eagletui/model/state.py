@@ -369,7 +369,12 @@ def _phase_ended(server: ServerState, event: ev.PhaseEnded) -> ServerState:
 
 def _ready(server: ServerState, event: ev.ServerReady) -> ServerState:
     ladder = tuple(
-        replace(rung, status="done", ended=rung.ended if rung.ended is not None else event.stamp)
+        replace(
+            rung,
+            status="done",
+            ended=rung.ended if rung.ended is not None else event.stamp,
+            moved_at=event.at,
+        )
         if rung.status == "running" or rung.name == "ready"
         else rung
         for rung in server.ladder

@@ -25,8 +25,6 @@ MARKS: dict[FindingSeverity, tuple[str, str]] = {
     "info": ("·", "$quiet"),
 }
 _NAMED = 3
-SHOWN_WHEN_READY = 20.0
-"""Seconds that a restart which went well stays on the screen."""
 
 
 class Question(NamedTuple):
@@ -344,14 +342,10 @@ def kept_text(kept: Kept) -> str:
 def strip(view: View, width: int) -> list[Content]:
     """The restart that goes on, how one ended, or what was left; [] for nothing to say."""
     moment = view.restart
-    if moment is not None and _is_shown(moment, view.now):
+    if moment is not None and view.restart_shown:
         return moment_lines(moment, view, width)
     left = view.unfinished
     return unfinished_lines(left[0], len(left), view, width) if left else []
-
-
-def _is_shown(moment: Moment, now: float) -> bool:
-    return moment.standing.state != "ready" or now - moment.at < SHOWN_WHEN_READY
 
 
 def moment_lines(moment: Moment, view: View, width: int) -> list[Content]:

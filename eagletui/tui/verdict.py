@@ -175,10 +175,13 @@ def _blind(server: ServerState) -> list[Verdict]:
     problem = server.metrics.problem
     if not server.ready or problem is None or server.process.metrics_enabled is False:
         return []
+    ready = next((rung.moved_at for rung in server.ladder if rung.name == "ready"), None)
+    if ready is not None and problem.at <= ready:
+        return []  # it was asked before it could answer
     return [
         Verdict(
             "warning",
-            f"No metrics: {problem.detail or problem.problem}.",
+            f"No metrics: {(problem.detail or problem.problem).rstrip('.')}.",
             advice=problem.advice,
         )
     ]

@@ -23,6 +23,8 @@ WINDOWS: dict[WindowName, float | None] = {
     "1h": 3600.0,
     "all": None,
 }
+SHOWN_WHEN_READY = 20.0
+"""Seconds that a restart which went well stays on the screen."""
 WINDOW_NAMES: tuple[WindowName, ...] = tuple(WINDOWS)
 
 
@@ -75,11 +77,19 @@ class View(NamedTuple):
         return situation(self.state, paused=self.paused_at is not None) | self._restart_facts
 
     @property
+    def restart_shown(self) -> bool:
+        """Whether the restart that goes on, or how one ended, is on the screen."""
+        moment = self.restart
+        if moment is None:
+            return False
+        return moment.standing.state != "ready" or self.now - moment.at < SHOWN_WHEN_READY
+
+    @property
     def _restart_facts(self) -> frozenset[str]:
         moment = self.restart
         facts = {
             "switcher": self.switchable and self.state.connected,
-            "restart": moment is not None,
+            "restart": self.restart_shown,
             "restarted": moment is not None and moment.over,
             "asking": moment is not None and moment.standing.state == "asking",
             "unfinished": bool(self.unfinished) and (moment is None or moment.over),

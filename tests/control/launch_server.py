@@ -6,6 +6,7 @@ wrong stands in its environment:
     SGLANG_FAKE_IGNORE_TERM   SIGTERM does nothing
     SGLANG_FAKE_DIE           `shards`: at 99 % of them; `ready`: a moment after the ready line
     SGLANG_FAKE_STALL         loading ends only when there is a file `told` beside the script
+    SGLANG_FAKE_CLOCK         so many seconds its clock jumps in the middle of the shards
     SGLANG_FAKE_NO_TOKEN      /generate answers 500
     SGLANG_FAKE_BUSY          so many requests run until they are aborted
     SGLANG_FAKE_WORKERS       so many workers; SGLANG_FAKE_ORPHANS: they outlive the server
@@ -32,8 +33,11 @@ TOLD = os.path.join(os.path.dirname(sys.argv[0]), "told")
 WORKER = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
 
 
+JUMPED = [0.0]
+
+
 def say(text: str) -> None:
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + JUMPED[0]))
     print(f"[{stamp}] {text}", file=sys.stderr, flush=True)
 
 
@@ -96,6 +100,8 @@ for shard in range(1, 101):
             file=sys.stderr,
         )
         os._exit(1)
+    if shard == 50:
+        JUMPED[0] = float(os.environ.get("SGLANG_FAKE_CLOCK", "0"))
     while os.environ.get("SGLANG_FAKE_STALL") and shard == 50 and not os.path.exists(TOLD):
         time.sleep(0.1)
 say("Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.1 GB.")

@@ -66,6 +66,7 @@ CASES = {
         Earlier("L2", "before", "", 200.0),
     ),
     "back again": (16, [BY_HAND, SECOND, record(3, old=12, new=16)], plan(2)),
+    "a clock that was set back": (12, [SECOND, BY_HAND], plan(1)),
     "of another port": (99, [record(1, new=11, port=1)], None),
     "left while it loaded": (99, [BY_HAND, record(2, "loading", new=12, ended=False)], plan(1)),
     "a plain restart is started whole": (

@@ -94,7 +94,8 @@ def test_what_fails_after_the_stop_is_rolled_back_once(steps: int) -> None:
     assert worse.state == "failed"
     assert (worse.problem, worse.second) == (OOM, DEAD)
     assert account(worse) == (
-        "The GPU is full. What ran before was started again and does not serve either. It died."
+        "Nothing serves: what ran before was started again and does not serve either. "
+        "The GPU is full. It died."
     )
 
 
@@ -105,7 +106,7 @@ def test_the_guard_may_ask_or_forbid() -> None:
     refused = walk(asking, "no")
     assert refused.state == "failed"
     assert account(refused) == (
-        "The GPU is full. The old server is stopped. What was started does not serve."
+        "The old server is stopped. What was started does not serve. The GPU is full."
     )
     assert walk(start(roll_back="never"), *["done"] * 6, "failed").state == "failed"
 

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.scrollbar import ScrollTo
 
 from eagletui.model.logstore import LogStore
+from eagletui.tui.widgets import log_view
 from eagletui.tui.widgets.log_view import LogView
 from tests.tui.text_snapshot import assert_snapshot, screen_text
 
@@ -431,3 +432,25 @@ async def test_a_view_in_the_place_of_another_keeps_filters_and_search() -> None
         other.next_match()
         await until(pilot, lambda: other.current is not None)
         assert other.current_line == "line 7"
+
+
+async def test_a_timer_that_textual_skips_does_not_stop_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A one-shot timer that is late when it begins never calls: a busy machine makes it so."""
+    app = LogApp(b"first\n")
+    async with app.run_test(size=(60, 20)) as pilot:
+        await settle(pilot, app)
+        monkeypatch.setattr(app.view, "set_timer", lambda *_: None)
+        app.store.append(b"second\n")
+        app.view.extended()
+        monkeypatch.undo()
+        await pilot.pause()
+        app.view.keep_up()
+        app.store.append(b"third\n")
+        app.view.extended()
+        await pilot.pause(0.1)
+        assert "third" not in screen_text(app), "it is not yet overdue"
+        monkeypatch.setattr(log_view, "LOST", 0.0)
+        app.view.keep_up()
+        await until(pilot, lambda: "third" in screen_text(app))

@@ -26,7 +26,7 @@ from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.screens.switcher import SwitcherScreen
 from eagletui.tui.switching import lock_question
 from eagletui.tui.view import View
-from tests.tui.driving import make_app, settle
+from tests.tui.driving import Clock, make_app, settle
 from tests.tui.scenes import NOW, SCENES
 from tests.tui.switcher import DIED, ERROR, WARNING, FakeSwitcher
 from tests.tui.text_snapshot import screen_text
@@ -229,6 +229,21 @@ async def test_how_it_ended_stays_until_it_is_closed() -> None:
         assert "c closes this" in screen_text(app)
         await press(pilot, "c")
         assert "c closes this" not in screen_text(app)
+
+
+async def test_c_closes_only_what_is_on_the_screen() -> None:
+    switcher, clock = FakeSwitcher(), Clock()
+    app = make_app(SCENES["serving"](), switcher=switcher, clock=clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await started(pilot, switcher)
+        switcher.tell("ready")
+        await until(pilot, lambda: "ready" in screen_text(app))
+        assert "c Close" in screen_text(app)
+        clock.now += 21
+        app.draw_now()
+        await settle(pilot)
+        assert "c Close" not in screen_text(app)
 
 
 async def test_leaving_during_a_restart_says_what_that_means() -> None:

@@ -167,3 +167,19 @@ def test_what_is_not_read_yet_is_not_called_a_start() -> None:
     state = fold_all(State(), [*events, chosen, read])
     said = "Starting for 1 min 30 s; the log has not named a phase yet."
     assert verdicts(state, NOW)[0].text == said
+
+
+@pytest.mark.parametrize(("asked", "said"), [(-1.0, False), (1.0, True)])
+def test_a_port_that_was_asked_before_it_could_answer_is_no_warning(
+    asked: float, said: bool
+) -> None:
+    began = ev.LaunchBegan(at=NOW - 60, server=KEY, stamp=0.0, ladder=(("ready", ""),))
+    failed = ev.ScrapeFailed(
+        at=NOW + asked, server=KEY, problem="refused", detail="Nothing listens on the port yet."
+    )
+    ready = ev.ServerReady(at=NOW, server=KEY, stamp=60.0)
+    order: list[ev.Event] = [failed, ready] if asked < 0 else [ready, failed]
+    chosen = ev.ServerSelected(at=NOW - 60, server=KEY)
+    state = fold_all(State(), [*connected(), chosen, began, *order])
+    warned = [v.text for v in verdicts(state, NOW + 2) if v.level == "warning"]
+    assert warned == (["No metrics: Nothing listens on the port yet."] if said else [])

@@ -226,7 +226,8 @@ class SwitcherScreen(EagleScreen):
         scroll = self.query_one("#effect")
         width = max(20, scroll.scrollable_content_region.width or self.size.width - 4)
         said = page(self._lines(view, width))
-        title = f"{SUPERSCRIPTS[4]} what it would do"
+        back = self._choice is not None and self._choice.back
+        title = f"{SUPERSCRIPTS[4]} what {'going back' if back else 'it'} would do"
         if self._preview is not None:
             title += f": {summary(self._preview)}"
         if scroll.border_title != title:

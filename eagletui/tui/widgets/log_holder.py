@@ -44,6 +44,8 @@ class LogHolder(Container):
         if seen != self._seen and self._log_view is not None:
             self._seen = seen
             self._log_view.extended()
+        if self._log_view is not None:
+            self._log_view.keep_up()
 
     def _without(self, view: View) -> None:
         why = why_no_log(view)

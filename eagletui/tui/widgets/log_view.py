@@ -33,6 +33,9 @@ FLOODED_EVERY = 0.1
 """Nobody reads line by line what passes at ten pages a refresh."""
 FLOOD_PAGES = 10
 SOON = 0.001
+LOST = 0.5
+"""Seconds after which a timer that did not come is set anew: Textual (8.2) skips one that is late
+when it begins, and a thread that holds the interpreter for a millisecond makes it so."""
 WHEEL = 3
 """Rows of a wrapped line that a step of the mouse wheel goes."""
 
@@ -113,7 +116,7 @@ class LogView(ScrollView, can_focus=True):
         self._seen = store.end
         self._placing = False
         self._ticking = False
-        self._ticked = 0.0
+        self._ticked = self._due = 0.0
         self._pace = REFRESH_EVERY
         self._drawn_to = store.end
         self._widest = 0
@@ -143,8 +146,16 @@ class LogView(ScrollView, can_focus=True):
         """The store has more lines. Cheap: the view catches up at most 20 times a second."""
         if not self._ticking:
             self._ticking = True
-            due = self._ticked + self._pace - monotonic()
-            self.set_timer(max(SOON, due), self._tick)
+            self._tick_in(max(SOON, self._ticked + self._pace - monotonic()))
+
+    def keep_up(self) -> None:
+        """Catch up where the timer that should do so was lost."""
+        if self._ticking and monotonic() > self._due + LOST:
+            self._tick_in(SOON)
+
+    def _tick_in(self, seconds: float) -> None:
+        self._due = monotonic() + seconds
+        self.set_timer(seconds, self._tick)
 
     def search(self, pattern: str) -> None:
         """Mark every match and go to the first from here on; "" ends the search."""
@@ -353,9 +364,9 @@ class LogView(ScrollView, can_focus=True):
             self._pace = FLOODED_EVERY if flooded else REFRESH_EVERY
             self._sync()
         if more:
-            self.set_timer(SOON, self._tick)
+            self._tick_in(SOON)
         elif self.store.compact():
-            self.set_timer(REFRESH_EVERY, self._tick)
+            self._tick_in(REFRESH_EVERY)
         else:
             self._ticking = False
 
