@@ -211,6 +211,17 @@ def note_words(note: Mapping[str, Any]) -> Finding:
     )
 
 
+def refusal(found: Diagnosis) -> Finding:
+    """What stands in the way, as a check would say it."""
+    return Finding(
+        code=found.code,
+        severity="error",
+        path=RUNNER_PATH,
+        message=found.title,
+        advice=found.advice,
+    )
+
+
 def problem(code: str, about: Mapping[str, Any]) -> Diagnosis:
     """The verdict for a refusal of the agent."""
     words = _WORDS.get(code, _WORDS["system"])
