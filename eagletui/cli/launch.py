@@ -117,9 +117,6 @@ def launch(
             refuse_what_cannot_be(plan)
             servers = await running_servers(machine)
             old = chosen_server(servers, pid=pid, port=plan.port)
-            findings = await _findings(machine, shown)
-            wrong = [finding for finding in findings if finding.severity == "error"]
-            lines = [*plan_lines(shown, old), *check_lines(findings, "check")]
             restart = Restart(
                 machine,
                 plan,
@@ -129,8 +126,11 @@ def launch(
                 break_lock=break_lock,
             )
             driven.append(restart)
+            problem = await restart.check_only()
+            findings = (*await _findings(machine, shown), *restart.notes)
+            wrong = [finding for finding in findings if finding.severity == "error"]
+            lines = [*plan_lines(shown, old), *check_lines(findings, "check")]
             if dry_run:
-                problem = await restart.check_only()
                 return {
                     **check_document(shown, findings),
                     "port": plan.port,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eagletui.cli.check import check_lines
 from eagletui.cli.controlling import (
     chosen_server,
     confirm,
@@ -95,7 +96,6 @@ def _end(
             if old is None:
                 raise UsageError("No such SGLang server runs on this host.")
             plan = StartPlan(argv=old.argv, port=old.port, guard=guard) if again else None
-            confirm(plan_lines(plan, old, again=again), yes=yes, needs=needs)
             what = "restarting" if again else "stopping"
             driven.append(
                 Restart(
@@ -108,6 +108,13 @@ def _end(
                     again=again,
                     break_lock=break_lock,
                 )
+            )
+            await driven[0].check_only()
+            notes = check_lines(driven[0].notes, "check") if driven[0].notes else []
+            confirm(
+                [*plan_lines(plan, old, again=again), *notes],
+                yes=yes,
+                needs=needs,
             )
             return await narrate(driven[0], yes=yes)
 

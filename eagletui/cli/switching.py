@@ -25,7 +25,7 @@ from eagletui.control.api import (
     Running,
     refuse_what_cannot_be,
 )
-from eagletui.control.problems import LOCKED, QUIET
+from eagletui.control.problems import LOCKED, QUIET, refusal
 from eagletui.control.restart import Restart, owner_is_gone, unfinished
 from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
@@ -66,6 +66,7 @@ from eagletui.store.launches import LaunchMemory
 from eagletui.store.profiles.shelf import Profiles, Shelved
 
 AS_IT_RUNS = Choice()
+_Key = tuple[Question, str, str, tuple[str, ...]]
 
 
 class _Base(Data, frozen=True):
@@ -97,6 +98,7 @@ class _Asked(Data, frozen=True):
 
     replaced: RawServer | None
     facts: HostFacts
+    notes: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
         """Without the command line: a traceback may show it."""
@@ -134,7 +136,7 @@ class HostSwitcher:
         self._clock = clock
         self._base: _Base | None = None
         self._shown: dict[Choice, _Shown] = {}
-        self._asking: dict[Question, asyncio.Task[_Asked]] = {}
+        self._asking: dict[_Key, asyncio.Task[_Asked]] = {}
         self._restart: Restart | None = None
         self._name = ""
         self._names: dict[str, str] = {}
@@ -227,6 +229,7 @@ class HostSwitcher:
         asked = await self._asked(plan) if ask else self._said(plan)
         replaced = asked.replaced if asked is not None else base.raw if base and here else None
         facts = asked.facts if asked is not None else None
+        notes = asked.notes if asked is not None else ()
         again = here and choice == AS_IT_RUNS
         self._shown[choice] = _Shown(plan=plan, again=again)
         release = _version(base.version) if base is not None else None
@@ -242,7 +245,13 @@ class HostSwitcher:
             },
             port=plan.port,
             replaces=replaced.pid if replaced is not None else None,
-            findings=_safe(check(plan, release=release, facts=facts)),
+            findings=_safe(
+                (
+                    *(note for note in notes if note.severity == "error"),
+                    *check(plan, release=release, facts=facts),
+                    *(note for note in notes if note.severity != "error"),
+                )
+            ),
             asked=asked is not None,
             guard=plan.guard,
             load=load,
@@ -252,14 +261,14 @@ class HostSwitcher:
 
     async def _asked(self, plan: StartPlan) -> _Asked:
         """What the host says of this start; asked once, however often the choice changes."""
-        key = question(plan)
+        key = _key(plan)
         task = self._asking.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._asking[key] = asyncio.ensure_future(self._ask(plan))
         return await asyncio.shield(task)
 
     def _said(self, plan: StartPlan) -> _Asked | None:
-        task = self._asking.get(question(plan))
+        task = self._asking.get(_key(plan))
         good = task is not None and task.done() and not task.cancelled() and not task.exception()
         return task.result() if task is not None and good else None
 
@@ -267,10 +276,22 @@ class HostSwitcher:
         replaced = await self._on_port(plan.port)
         leaving = replaced.pids if replaced is not None else ()
         loading = await loading_beside(self._host, leaving)
-        facts = await host_facts(
-            self._host, plan, memory=self._installations, loading=loading, leaving=leaving
+        facts, notes = await asyncio.gather(
+            host_facts(
+                self._host, plan, memory=self._installations, loading=loading, leaving=leaving
+            ),
+            self._runner_s(plan, replaced),
         )
-        return _Asked(replaced=replaced, facts=facts)
+        return _Asked(replaced=replaced, facts=facts, notes=notes)
+
+    async def _runner_s(self, plan: StartPlan, old: RawServer | None) -> tuple[Finding, ...]:
+        """What docker, systemd or a script cannot do; a plain process has nothing to say."""
+        if plan.runner == "process" and (old is None or not (old.container or old.unit)):
+            return ()
+        replaces = Running.of(old, plan.port) if old is not None else None
+        restart = Restart(self._host, plan, replaces=replaces, owner=Owner.here(""))
+        problem = await restart.check_only()
+        return (refusal(problem),) if problem is not None else restart.notes
 
     def _planned(self, choice: Choice) -> StartPlan:
         base = self._base
@@ -457,6 +478,11 @@ class HostSwitcher:
 
 async def _kept_by_another() -> None:
     """The monitor makes a lost connection again."""
+
+
+def _key(plan: StartPlan) -> _Key:
+    """What the host's answer depends on."""
+    return question(plan), plan.runner, plan.container or plan.unit, plan.argv[:1]
 
 
 def _plan(profile: Profile) -> StartPlan:

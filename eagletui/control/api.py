@@ -24,7 +24,6 @@ __all__ = [
     "Owner",
     "Progress",
     "ReadOnly",
-    "RunnerMissing",
     "Running",
     "refuse_what_cannot_be",
 ]
@@ -181,10 +180,6 @@ class Detached(HostError):
     """The host is out of reach, or somebody else took over; the restart can be resumed."""
 
 
-class RunnerMissing(EagletuiError):
-    """A runner that eagletui does not drive yet."""
-
-
 class ReadOnly(EagletuiError):
     """The guard forbids every change."""
 
@@ -194,19 +189,11 @@ def refuse_what_cannot_be(plan: StartPlan) -> None:
 
     Raises:
         ReadOnly: the profile's guard is read-only.
-        RunnerMissing: the runner is not a plain process.
     """
     if plan.guard.read_only:
         raise ReadOnly(
             "The profile's guard is read-only: nothing on the host is changed.",
             advice="Take `read-only` out of its [guard], if that is what you want.",
-        )
-    if plan.runner not in ("process", "command", "docker"):
-        raise RunnerMissing(
-            f"Servers of the runner {plan.runner!r} cannot be started or stopped yet.",
-            meaning="Only plain processes can: stopping a container or a unit by its process "
-            "would have it restarted behind our back.",
-            advice='Use docker or systemctl by hand, or the runner "process".',
         )
 
 

@@ -141,6 +141,62 @@ _WORDS: dict[str, _Words] = {
         "The container starts `{starts}`, which starts the server; the new one starts the server "
         "itself, with the environment that it has now."
     ),
+    "no-systemd": _Words("The host has no systemctl: {unit} cannot be started or stopped."),
+    "no-user-manager": _Words(
+        "The systemd manager of this user does not answer, so {unit} cannot be reached: {detail}",
+        "Log in as the unit's own user, by ssh and not by su, or let it linger: "
+        "`loginctl enable-linger USER`.",
+    ),
+    "unit-failed": _Words("systemctl {what} of {unit} failed: {detail}"),
+    "unit-not-allowed": _Words(
+        "This account may not start and stop {unit}: {detail}",
+        "Units of the system need root, or a rule of polkit. Nothing was changed.",
+    ),
+    "unit-not-loaded": _Words(
+        "systemd does not know the unit {unit} ({state}).",
+        "Correct `server.unit` and `server.user-unit`.",
+    ),
+    "unit-read-only": _Words(
+        "The drop-in cannot be written to {path}: {detail}.",
+        "Units of the system need root, and an /etc that is not read-only.",
+    ),
+    "unit-type": _Words(
+        "{unit} is a service of the type {type}: its main process is not what it starts.",
+        "Give it Type=exec or simple.",
+    ),
+    "unit-busy": _Words(
+        "{unit} runs something else (pid {pid}) than the server that is replaced.",
+        "Choose the server that it runs, or name another unit.",
+    ),
+    "unit-cannot": _Words(
+        "systemd cannot be told {what}: it holds what unit files do not take.",
+        "Rename it, or use another runner.",
+    ),
+    "unit-is-transient": _Words(
+        "{unit} was made by systemd-run and is gone once it stops: there is nothing to change.",
+        "Write a unit file, or use another runner.",
+    ),
+    "unit-not-started": _Words("{unit} does not run: {detail}.", "See `systemctl status {unit}`."),
+    "unit-overridden": _Words(
+        "{unit} starts something else than its drop-in of eagletui says: another drop-in has the "
+        "last word.",
+        "See `systemctl cat {unit}`.",
+    ),
+    "unit-transient": _Words(
+        "{unit} was made by systemd-run and is gone once it stops; it would come back as a plain "
+        "process."
+    ),
+    "unit-left": _Words(
+        "{unit} stays stopped until the next boot, and the new server is no part of it.",
+        'Set `runner = "systemd"` and `unit = "{unit}"` to change the unit.',
+    ),
+    "unit-without-linger": _Words(
+        "{unit} ends with the last login of {user}.", "`loginctl enable-linger {user}` keeps it."
+    ),
+    "unit-wrapped": _Words(
+        "{unit} starts a script, which starts the server; from now on it starts the server itself, "
+        "with the environment that it has now."
+    ),
     "system": _Words("The host refused: {detail}."),
 }
 
@@ -152,6 +208,17 @@ def note_words(note: Mapping[str, Any]) -> Finding:
     return Finding(
         code=found.code,
         severity=severity,
+        path=RUNNER_PATH,
+        message=found.title,
+        advice=found.advice,
+    )
+
+
+def refusal(found: Diagnosis) -> Finding:
+    """What stands in the way, as a check would say it."""
+    return Finding(
+        code=found.code,
+        severity="error",
         path=RUNNER_PATH,
         message=found.title,
         advice=found.advice,

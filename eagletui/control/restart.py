@@ -66,7 +66,7 @@ class Restart:
         reconnect: makes a lost connection again; None is `host.connect`.
 
     Raises:
-        ReadOnly, RunnerMissing: the plan cannot be started from here.
+        ReadOnly: the guard of the plan forbids it.
     """
 
     def __init__(

@@ -105,7 +105,8 @@ class Profile(Data, frozen=True):
         source: the file it was read from; "" for one that was made here.
         title: a few words for lists.
         note: why it is as it is, when it does nothing, where it comes from.
-        environment: variables that are set; everything else is the host's login environment.
+        environment: variables that are set; everything else is as the replaced server had it, but
+            for NCCL_*, SGLANG_* and CUDA_*, or as a login on the host has it.
     """
 
     name: str
@@ -123,8 +124,8 @@ class StartPlan(Data, frozen=True):
 
     Attributes:
         argv: the command line, secrets included; mask it before it is shown or kept.
-        environment: variables that are set over the host's login environment, or, for what was
-            saved from a running server, all it had.
+        environment: variables that are set over what the replaced server, or else a login, has;
+            for what was saved from a running server all it had.
         whole_environment: whether `environment` is all there is.
         workdir: absolute, or "" for the home folder.
         log: absolute path, or relative to `workdir`; "" for one in eagletui's folder on the host.

@@ -34,9 +34,8 @@ FILES = {
     "ring": '[environment]\nNCCL_ALGO = "Ring"\n',
     "tagged": '[server.flags]\ntag = "new"\n[guard]\ndrain-seconds = 1\n',
     "guarded": "[environment]\nNCCL_PROTO = 'LL'\n[guard]\nread-only = true\n",
-    "dies": (
-        "[environment]\nSGLANG_X = '1'\nSGLANG_FAKE_DIE = 'shards'\n[guard]\nroll-back = 'always'\n"
-    ),
+    "dies": "[environment]\nSGLANG_X = '1'\nSGLANG_FAKE_DIE = 'shards'\n"
+    "[guard]\nroll-back = 'always'\n",
     "broken": "[server\n",
 }
 

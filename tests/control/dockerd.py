@@ -69,6 +69,8 @@ def daemon() -> Iterator[str]:
         except subprocess.TimeoutExpired:
             os.killpg(started.pid, signal.SIGKILL)
             started.wait()
+        for mount in folder.glob("exec/netns/*"):
+            subprocess.run(["umount", str(mount)], capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 

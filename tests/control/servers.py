@@ -161,5 +161,7 @@ class Servers:
     def _kill(self, pid: int, start: int) -> None:
         words = stat(pid)
         if words and int(words[19]) == start:
-            with contextlib.suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
+            # Some are not the first of their group.
+            for kill in (os.killpg, os.kill):
+                with contextlib.suppress(OSError):
+                    kill(pid, signal.SIGKILL)

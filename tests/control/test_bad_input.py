@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from eagletui.control.agent import Agent, AgentRefused
-from eagletui.control.api import ReadOnly, RunnerMissing, Running
+from eagletui.control.api import ReadOnly, Running
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
 from eagletui.model.profile import Guard, StartPlan
@@ -214,9 +214,6 @@ async def test_of_many_who_want_the_lock_one_gets_it(servers: Servers, host: Loc
 
 def test_what_eagletui_does_not_do_is_refused_before_anything(servers: Servers) -> None:
     host = LocalHost.__new__(LocalHost)
-    for runner in ("systemd",):
-        with pytest.raises(RunnerMissing, match=runner):
-            Restart(host, StartPlan(argv=("x",), runner=runner), owner=ANN)
     with pytest.raises(ReadOnly):
         Restart(host, StartPlan(argv=("x",), guard=Guard(read_only=True)), owner=ANN)
 

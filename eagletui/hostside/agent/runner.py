@@ -19,12 +19,14 @@ from eagletui.hostside.agent.processes import (
     protected,
     same,
     table,
+    unit_of,
 )
 
 RUNNERS = {
     "process": "eagletui.hostside.agent.process_runner",
     "command": "eagletui.hostside.agent.command_runner",
     "docker": "eagletui.hostside.agent.docker_runner",
+    "systemd": "eagletui.hostside.agent.systemd_runner",
 }
 
 
@@ -153,6 +155,13 @@ def recognised(target: Json) -> Json:
         return target
     if target.get("container"):
         return {**target, "runner": "docker"}
+    unit = str(target.get("unit") or "")
+    if unit and unit != unit_of(read("/proc/self/cgroup")):
+        from eagletui.hostside.agent.units import unit_of_record
+
+        if unit_of_record(target).runs(target["pid"]):
+            return {**target, "runner": "systemd"}
+        raise Refused("managed", pid=target["pid"], manager=f"the systemd unit {unit}")
     manager = manager_of(target["pid"])
     if manager:
         raise Refused("managed", pid=target["pid"], manager=manager)

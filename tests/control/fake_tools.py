@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""A stand-in for docker or systemctl, by the name it is called: what it was told, it writes down.
+
+It keeps containers and units in JSON files under TOOL_STATE; what they start are real processes.
+
+    FAIL_DOCKER    a word: calls with it are refused as by a daemon that this account may not use
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+STATE = Path(os.environ["TOOL_STATE"])
+WORDS = sys.argv[1:]
+IMAGE = {"Id": "sha256:image", "Config": {"Env": ["OF_IMAGE=1"], "Entrypoint": None}}
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def fail(text: str, status: int = 1) -> None:
+    sys.stderr.write(text + "\n")
+    sys.exit(status)
+
+
+def load(name: str) -> Any:
+    path = STATE / name
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def save(name: str, value: Any) -> None:
+    draft = STATE / f"{name}.{os.getpid()}"
+    draft.write_text(json.dumps(value))
+    draft.replace(STATE / name)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return (
+            pid > 0 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        )
+    except OSError:
+        return False
+
+
+def end(pid: int, number: int, seconds: float) -> None:
+    for sent in (number, signal.SIGKILL):
+        limit = time.monotonic() + seconds
+        if alive(pid):
+            os.kill(pid, sent)
+        while alive(pid) and time.monotonic() < limit:
+            time.sleep(0.02)
+
+
+def start(argv: list[str], log: Path, cwd: str, env: dict[str, str]) -> int:
+    with log.open("ab") as out:
+        child = subprocess.Popen(
+            argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            start_new_session=True,
+        )  # fmt: skip
+    return child.pid
+
+
+# --- docker -----------------------------------------------------------------------------------
+
+
+def known(name: str) -> dict[str, Any]:
+    containers = load("containers.json")
+    for about in containers.values():
+        if name in (about["Id"], about["Name"].lstrip("/")):
+            about["State"]["Running"] = alive(about["State"]["Pid"])
+            about["State"]["Status"] = "running" if about["State"]["Running"] else "exited"
+            return dict(about)
+    fail(f"Error: No such container: {name}")
+    return {}
+
+
+def put(about: dict[str, Any] | None, name: str = "") -> None:
+    containers = load("containers.json")
+    containers.pop(name, None)
+    if about is not None:
+        containers[about["Id"]] = about
+    save("containers.json", containers)
+
+
+def docker() -> None:
+    verb, name = WORDS[0], WORDS[-1]
+    if os.environ.get("FAIL_DOCKER") == verb:
+        fail("permission denied while trying to connect to the Docker daemon socket", 1)
+    if verb == "inspect":
+        say(json.dumps([IMAGE if WORDS[2] == "image" else known(name)]))
+        return
+    if verb == "create":
+        created()
+        return
+    if verb == "rename":
+        about = known(WORDS[1])
+        about["Name"] = "/" + name
+        put(about)
+        return
+    about = known(name)
+    if verb == "start":
+        config = about["Config"]
+        env = {**os.environ, **dict(pair.split("=", 1) for pair in config["Env"])}
+        argv = [*(config["Entrypoint"] or []), *config["Cmd"]]
+        log = STATE / f"{about['Id']}.log"
+        about["State"]["Pid"] = start(argv, log, config["WorkingDir"] or "/", env)
+        put(about)
+    elif verb == "stop":
+        end(about["State"]["Pid"], signal.SIGTERM, float(WORDS[2]))
+    elif verb == "kill":
+        end(about["State"]["Pid"], signal.SIGKILL, 5.0)
+    elif verb == "rm":
+        end(about["State"]["Pid"], signal.SIGKILL, 5.0)
+        put(None, about["Id"])
+    elif verb == "update":
+        about["HostConfig"]["RestartPolicy"]["Name"] = WORDS[1].partition("=")[2]
+        put(about)
+    elif verb == "logs":
+        logs(about)
+    else:
+        fail(f"unknown command {verb}")
+
+
+def created() -> None:
+    """What is not told is as in the container of the test."""
+    words, about = list(WORDS[1:]), json.loads(json.dumps(load("template.json")))
+    env: list[str] = []
+    while words and words[0].startswith("--"):
+        flag, value = words.pop(0), words.pop(0)
+        if flag == "--name":
+            about["Name"] = "/" + value
+        elif flag == "--env":
+            env.append(value if "=" in value else f"{value}={os.environ[value]}")
+        elif flag == "--entrypoint":
+            about["Config"]["Entrypoint"] = [value]
+        elif flag == "--workdir":
+            about["Config"]["WorkingDir"] = value
+    count = len(load("containers.json")) + int(time.time() * 1000)
+    about.update(Id=f"{count:064x}", Image=IMAGE["Id"])
+    about["Config"].update(Env=env, Cmd=words[1:], Image=words[0])
+    about["State"] = {"Pid": 0, "Running": False, "Status": "created"}
+    put(about)
+    say(about["Id"])
+
+
+def logs(about: dict[str, Any]) -> None:
+    path, seen = STATE / f"{about['Id']}.log", 0
+    while True:
+        text = path.read_bytes() if path.exists() else b""
+        *lines, _ = text[seen:].split(b"\n")
+        for line in lines:
+            seen += len(line) + 1
+            now = (
+                f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime())}.{time.time_ns() % 10**9:09}Z "
+            )
+            sys.stdout.buffer.write(
+                (now.encode() if "--timestamps" in WORDS else b"") + line + b"\n"
+            )
+        sys.stdout.flush()
+        if "--follow" not in WORDS or not alive(about["State"]["Pid"]):
+            return
+        time.sleep(0.05)
+
+
+# --- systemctl --------------------------------------------------------------------------------
+
+
+def systemctl() -> None:
+    words = [word for word in WORDS if not word.startswith("--no-")]
+    verb = words[1]
+    unit = load("unit.json")
+    if "--property=UnitPath" in words:
+        say(f"/run/systemd/transient {STATE / 'units'}")
+        return
+    if verb == "daemon-reload":
+        unit["argv"] = dropped(unit["argv"])
+        save("unit.json", unit)
+        return
+    if verb == "show":
+        running = alive(unit.get("MainPID", 0))
+        loaded = "loaded" if words[-1] == unit["Id"] else "not-found"
+        about = {"Id": unit["Id"], "LoadState": loaded,
+                 "ActiveState": "active" if running else "inactive", "Result": "success",
+                 "MainPID": unit["MainPID"] if running else 0, "Type": unit.get("Type", "simple"),
+                 "Transient": "no"}  # fmt: skip
+        for name, value in about.items():
+            say(f"{name}={value}")
+    elif verb == "start" and not alive(unit.get("MainPID", 0)):
+        env = {**os.environ, **unit["environment"], **env_file()}
+        folder = str(STATE)
+        unit["MainPID"] = start(unit["argv"], STATE / "unit.log", folder, env)
+        save("unit.json", unit)
+    elif verb == "stop":
+        end(unit.get("MainPID", 0), signal.SIGTERM, 5.0)
+    elif verb == "kill":
+        end(unit.get("MainPID", 0), signal.SIGKILL, 5.0)
+
+
+def dropped(argv: list[str]) -> list[str]:
+    """What the drop-in says; a test with simple words needs no more of systemd's quoting."""
+    unit = load("unit.json")
+    path = STATE / "units" / f"{unit['Id']}.d" / "50-eagletui.conf"
+    if not path.exists():
+        return list(unit["own"])
+    lines = [line for line in path.read_text().splitlines() if line.startswith("ExecStart=")]
+    return shlex.split(lines[-1].partition("=")[2]) or argv
+
+
+def env_file() -> dict[str, str]:
+    unit = load("unit.json")
+    path = STATE / "units" / f"{unit['Id']}.d" / "50-eagletui.env"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {n: shlex.split(v)[0] for n, _, v in (line.partition("=") for line in lines)}
+
+
+if __name__ == "__main__":
+    with (STATE / "calls").open("a") as calls:
+        calls.write(json.dumps([Path(sys.argv[0]).name, *WORDS]) + "\n")
+    {"docker": docker, "systemctl": systemctl}[Path(sys.argv[0]).name]()

@@ -1,0 +1,349 @@
+"""Docker and systemd through a stand-in that writes down what it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from eagletui.control.api import Owner, Running
+from eagletui.control.restart import Restart, unfinished
+from eagletui.host.local import LocalHost
+from eagletui.model.profile import Guard, StartPlan
+from tests.control.abandon import Job
+from tests.control.servers import Servers, alive, argv, environ, wait_for
+from tests.control.test_restart import ANN, QUICK, details, driven, states
+from tests.control.test_resume import killed_in
+
+OLD = "a" * 64
+UNIT = "llm.service"
+AT_ONCE = replace(QUICK, settle=0.2)
+GUARD = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back="always")
+WAY = ("saving", "stopping", "waiting-gone", "starting", "loading", "settling")
+
+
+class Tools:
+    """The stand-ins, and what they were told."""
+
+    def __init__(self, servers: Servers) -> None:
+        self.servers = servers
+        self.folder = servers.folder / "tools"
+        (self.folder / "units").mkdir(parents=True)
+        for name in ("docker", "systemctl"):
+            path = self.folder / name
+            text = Path(__file__).with_name("fake_tools.py").read_text()
+            path.write_text(text.replace("/usr/bin/env python3", sys.executable, 1))
+            path.chmod(0o755)
+
+    def save(self, name: str, value: Any) -> None:
+        (self.folder / name).write_text(json.dumps(value))
+
+    def load(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_text())
+
+    def calls(self, *, but: tuple[str, ...] = ("inspect", "show", "logs")) -> list[list[str]]:
+        """Every argument vector, but for those that only look."""
+        path = self.folder / "calls"
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        return [
+            row for row in rows if not set(row[1:4]) & set(but) and "--property" not in str(row)
+        ]
+
+    def containers(self) -> dict[str, Any]:
+        return {about["Name"]: about for about in self.load("containers.json").values()}
+
+    def container(self, *flags: str, labels: dict[str, str] | None = None, **host: Any) -> Running:
+        """A container with a server in it."""
+        old = self.servers.start(*flags, NCCL_ALGO="Tree", HF_TOKEN="hf_secret")
+        env = ["NCCL_ALGO=Tree", "HF_TOKEN=hf_secret", f"PATH={os.environ['PATH']}"]
+        about = {
+            "Id": OLD,
+            "Name": "/sgl",
+            "Image": "sha256:image",
+            "Config": {"Entrypoint": None, "Cmd": list(old.argv), "Env": env, "Image": "lmsys:1",
+                       "Labels": labels or {}, "WorkingDir": str(self.servers.folder)},
+            "HostConfig": {"NetworkMode": "host", "RestartPolicy": {"Name": "always"}, **host},
+            "State": {"Pid": old.pid, "Running": True},
+        }  # fmt: skip
+        self.save("containers.json", {OLD: about})
+        self.save("template.json", about)
+        return replace(old, container=OLD)
+
+    def unit(self, *flags: str) -> Running:
+        """A unit with a server."""
+        old = self.servers.start(*flags, NCCL_ALGO="Tree")
+        own = list(old.argv)
+        unit = {"Id": UNIT, "own": own, "argv": own, "MainPID": old.pid, "environment": {}}
+        self.save("unit.json", unit)
+        return replace(old, unit=UNIT)
+
+    def docker_plan(self, *flags: str, **environment: str) -> StartPlan:
+        return replace(
+            self.servers.plan(*flags, environment=environment, guard=GUARD),
+            runner="docker",
+            container="sgl",
+        )
+
+    def unit_plan(self, *flags: str, **environment: str) -> StartPlan:
+        return replace(
+            self.servers.plan(*flags, environment=environment, guard=GUARD),
+            runner="systemd",
+            unit=UNIT,
+        )
+
+    def end(self) -> None:
+        pids = []
+        if (self.folder / "containers.json").exists():
+            pids += [about["State"]["Pid"] for about in self.containers().values()]
+        if (self.folder / "unit.json").exists():
+            pids.append(self.load("unit.json")["MainPID"])
+        for pid in (pid for pid in pids if pid in self.servers.mine()):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def tools(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tools]:
+    mine = Tools(servers)
+    monkeypatch.setenv("PATH", f"{mine.folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("TOOL_STATE", str(mine.folder))
+    yield mine
+    mine.end()
+
+
+async def test_a_container_is_replaced_in_these_very_words(tools: Tools, host: LocalHost) -> None:
+    old = tools.container(ShmSize=1 << 34, Binds=["/models:/models:ro"], IpcMode="host")
+    restart, told = await driven(host, tools.docker_plan("--tag", "$(x)", SECRET="s3"), old,
+                                 limits=AT_ONCE)  # fmt: skip
+    assert states(told)[-1] == "ready", details(told)
+    launch = restart.launch
+    [(name, new)] = tools.containers().items()
+    assert name == "/sgl"
+    assert tools.calls() == [
+        ["docker", "create", "--volume", "/models:/models:ro", "--network", "host",
+         "--restart", "always", "--shm-size", "17179869184", "--ipc", "host",
+         "--name", f"sgl-{launch}", "--workdir", str(tools.servers.folder),
+         "--env", "HF_TOKEN", "--env", f"PATH={new['Config']['Env'][1][5:]}",
+         "--env", "SECRET", "--env", "EAGLETUI_LAUNCH",
+         "lmsys:1", *tools.servers.argv("--tag", "$(x)")],
+        ["docker", "stop", "-t", "3", OLD],
+        ["docker", "rename", OLD, f"sgl-before-{launch}"],
+        ["docker", "update", "--restart=no", OLD],
+        ["docker", "rename", new["Id"], "sgl"],
+        ["docker", "start", new["Id"]],
+        ["docker", "rm", OLD],
+    ]  # fmt: skip
+    pid = new["State"]["Pid"]
+    assert restart.pid == pid
+    assert argv(pid) == list(tools.servers.argv("--tag", "$(x)"))
+    has = environ(pid)
+    assert (has["SECRET"], has["HF_TOKEN"], has["EAGLETUI_LAUNCH"]) == ("s3", "hf_secret", launch)
+    assert "NCCL_ALGO" not in has
+    tools.servers.reap()
+    assert not alive(old.pid)
+
+
+async def test_a_container_that_fails_is_removed_and_the_old_one_has_its_name_and_policy(
+    tools: Tools, host: LocalHost
+) -> None:
+    old = tools.container("--tag", "old")
+    restart, told = await driven(
+        host, tools.docker_plan(SGLANG_FAKE_DIE="shards"), old, limits=AT_ONCE
+    )
+    assert states(told)[-1] == "rolled-back", details(told)
+    assert restart.standing.problem is not None
+    assert restart.standing.problem.code.startswith("out-of-memory")
+    [(name, back)] = tools.containers().items()
+    assert (name, back["Id"]) == ("/sgl", OLD)
+    assert back["HostConfig"]["RestartPolicy"] == {"Name": "always"}
+    new = tools.calls()[4][2]
+    assert tools.calls()[5:] == [
+        ["docker", "start", new],
+        ["docker", "rm", "--force", new],
+        ["docker", "rename", OLD, "sgl"],
+        ["docker", "update", "--restart=always", OLD],
+        ["docker", "start", OLD],
+    ]
+    assert restart.pid == back["State"]["Pid"]
+
+
+async def test_a_cancel_before_the_stop_leaves_nothing_behind(
+    tools: Tools, host: LocalHost
+) -> None:
+    old = tools.container("--tag", "old")
+    guard = replace(GUARD, drain_seconds=30.0)
+    plan = replace(tools.docker_plan(), guard=guard)
+    _, told = await driven(host, plan, old, limits=AT_ONCE, cancel_in="draining")
+    assert states(told)[-1] == "cancelled"
+    assert list(tools.containers()) == ["/sgl"]
+    assert [row[1] for row in tools.calls()] == ["create", "rm"]
+    assert alive(old.pid)
+
+
+async def test_started_again_it_is_the_same_container(tools: Tools, host: LocalHost) -> None:
+    old = tools.container()
+    plan = StartPlan(argv=old.argv, port=old.port, guard=GUARD)
+    restart = Restart(host, plan, replaces=old, owner=ANN, limits=AT_ONCE, again=True)
+    assert (await restart.run()).standing.state == "ready"
+    assert tools.calls() == [["docker", "stop", "-t", "3", OLD], ["docker", "start", OLD]]
+
+
+async def test_a_process_gives_way_to_a_container_and_comes_back(
+    tools: Tools, host: LocalHost
+) -> None:
+    inside = tools.container()
+    os.kill(inside.pid, signal.SIGKILL)
+    wait_for(lambda: not alive(inside.pid), "it ends")
+    (tools.servers.folder / "old.log").unlink()
+    old = tools.servers.start("--tag", "process")
+    _, told = await driven(host, tools.docker_plan(SGLANG_FAKE_DIE="shards"), old, limits=AT_ONCE)
+    assert states(told)[-1] == "rolled-back", details(told)
+    assert list(tools.containers()) == ["/sgl"]
+    [pid] = tools.servers.mine()
+    assert argv(pid)[-1] == "process"
+
+
+@pytest.mark.parametrize(
+    ("labels", "host_config", "environment", "code"),
+    [
+        ({"io.kubernetes.pod.name": "x"}, {}, {}, "container-managed"),
+        ({}, {}, {"FAIL_DOCKER": "inspect"}, "docker-not-allowed"),
+        ({}, {"NetworkMode": "bridge"}, {}, "container-port"),
+    ],
+)
+async def test_what_cannot_be_is_said_before_anything_stops(
+    tools: Tools,
+    host: LocalHost,
+    monkeypatch: pytest.MonkeyPatch,
+    labels: dict[str, str],
+    host_config: dict[str, Any],
+    environment: dict[str, str],
+    code: str,
+) -> None:
+    old = tools.container(labels=labels, **host_config)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    restart, told = await driven(host, tools.docker_plan(), old, limits=AT_ONCE)
+    assert states(told) == ["checking", "failed"]
+    assert restart.standing.problem is not None
+    assert restart.standing.problem.code == code
+    assert tools.calls() == [] or code == "docker-not-allowed"
+    assert alive(old.pid)
+
+
+async def test_a_create_that_fails_touches_nothing(
+    tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tools.container()
+    monkeypatch.setenv("FAIL_DOCKER", "create")
+    _, told = await driven(host, tools.docker_plan(), old, limits=AT_ONCE)
+    assert states(told) == ["checking", "saving", "failed"]
+    assert alive(old.pid)
+    assert not tools.servers.lock.exists()
+
+
+async def test_notes_are_told_before_the_start(tools: Tools, host: LocalHost) -> None:
+    labels = {"com.docker.compose.project": "llm", "com.docker.compose.service": "sgl"}
+    old = tools.container(labels=labels, AutoRemove=True, BlkioDeviceReadBps=[{"Path": "/dev/a"}])
+    restart = Restart(host, tools.docker_plan(), replaces=old, owner=ANN)
+    assert await restart.check_only() is None
+    assert [note.code for note in restart.notes] == [
+        "container-removes-itself", "container-of-compose", "container-loses",
+    ]  # fmt: skip
+    assert "project llm made this container (service sgl)" in restart.notes[1].message
+    restart = Restart(host, tools.servers.plan(), replaces=old, owner=ANN)
+    assert await restart.check_only() is None
+    assert [note.code for note in restart.notes] == ["container-removes-itself", "container-left"]
+
+
+async def test_a_unit_is_given_a_drop_in_in_these_very_words(tools: Tools, host: LocalHost) -> None:
+    old = tools.unit()
+    plan = tools.unit_plan("--tag", "new", SECRET="s3")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "ready", details(told)
+    head = ["systemctl", "--system", "--no-ask-password", "--no-pager"]
+    assert tools.calls() == [
+        [*head, "stop", "--no-block", "--", UNIT],
+        [*head, "daemon-reload"],
+        [*head, "reset-failed", "--", UNIT],
+        [*head, "start", "--no-block", "--", UNIT],
+    ]
+    assert restart.pid == tools.load("unit.json")["MainPID"]
+    assert restart.pid is not None
+    assert argv(restart.pid) == list(plan.argv)
+    assert environ(restart.pid)["SECRET"] == "s3"
+    [conf] = (tools.folder / "units" / f"{UNIT}.d").glob("*.conf")
+    assert "UnsetEnvironment=NCCL_ALGO\n" in conf.read_text()
+    assert "s3" not in conf.read_text()
+    assert conf.with_suffix(".env").stat().st_mode & 0o077 == 0
+
+
+async def test_a_unit_that_fails_has_its_own_words_again(tools: Tools, host: LocalHost) -> None:
+    old = tools.unit("--tag", "old")
+    plan = tools.unit_plan(SGLANG_FAKE_DIE="shards")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "rolled-back", details(told)
+    verbs = [row[4] for row in tools.calls()]
+    assert verbs[-4:] == ["stop", "daemon-reload", "reset-failed", "start"]
+    assert not (tools.folder / "units" / f"{UNIT}.d").exists()
+    assert restart.pid is not None
+    assert argv(restart.pid) == list(old.argv)
+
+
+@pytest.mark.parametrize("kind", ["oneshot", "forking", "dbus"])
+async def test_a_unit_of_another_kind_is_refused(tools: Tools, host: LocalHost, kind: str) -> None:
+    old = tools.unit()
+    tools.save("unit.json", {**tools.load("unit.json"), "Type": kind})
+    restart, told = await driven(host, tools.unit_plan(), old, limits=AT_ONCE)
+    assert states(told) == ["checking", "failed"]
+    assert restart.standing.problem is not None
+    assert restart.standing.problem.code == "unit-type"
+    assert alive(old.pid)
+
+
+async def test_a_unit_that_keeps_something_else_is_not_stopped(
+    tools: Tools, host: LocalHost
+) -> None:
+    old = tools.unit()
+    tools.save("unit.json", {**tools.load("unit.json"), "MainPID": os.getpid()})
+    restart, told = await driven(host, None, old, limits=AT_ONCE)
+    assert states(told) == ["checking", "failed"]
+    assert restart.standing.problem is not None
+    assert restart.standing.problem.code == "managed"
+    assert alive(old.pid)
+
+
+@pytest.mark.parametrize("runner", ["docker", "systemd"])
+@pytest.mark.parametrize("state", [*WAY, "rolling-back"])
+async def test_killed_in_any_state_it_goes_on_from_there(
+    tools: Tools, runner: str, state: str
+) -> None:
+    wrong = {"SGLANG_FAKE_DIE": "shards"} if state == "rolling-back" else {}
+    docker = runner == "docker"
+    old = tools.container("--tag", "old") if docker else tools.unit("--tag", "old")
+    plan = (tools.docker_plan if docker else tools.unit_plan)("--tag", "new", **wrong)
+    await killed_in(
+        tools.servers, state, Job(plan=plan, old=old, limits=replace(QUICK, settle=2.0))
+    )
+    host = LocalHost()
+    [left] = await unfinished(host)
+    restart = await Restart.resume(host, left["id"], owner=Owner.here("x"), limits=AT_ONCE)
+    outcome = await restart.run()
+    assert outcome.standing.state == ("rolled-back" if wrong else "ready"), outcome
+    tools.servers.reap()
+    [pid] = tools.servers.mine()
+    assert pid == restart.pid
+    assert argv(pid)[-1] == ("old" if wrong else "new")
+    if docker:
+        assert list(tools.containers()) == ["/sgl"]
+        # Made once, whatever happened: what was made before the kill was taken, or removed.
+        assert [row[1] for row in tools.calls()].count("start") == (2 if wrong else 1)
+    else:
+        assert (tools.folder / "units" / f"{UNIT}.d").exists() == (not wrong)
+    assert not tools.servers.lock.exists()
