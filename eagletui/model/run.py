@@ -79,6 +79,23 @@ class StepTimes(Data, frozen=True):
     draft_extend: float | None = None
 
 
+class Summary(Data, frozen=True):
+    """What another program measured of a cell and kept no requests of; None for what it left out.
+
+    Attributes:
+        tok_s: output tokens a second in total.
+        ttft_ms, tpot_ms, latency_ms: `mean`, `p50`, `p90`, `p99`, as far as they were written.
+    """
+
+    completed: int = 0
+    output_tokens: int = 0
+    tok_s: float | None = None
+    accept_length: float | None = None
+    ttft_ms: dict[str, float] = {}
+    tpot_ms: dict[str, float] = {}
+    latency_ms: dict[str, float] = {}
+
+
 class Cell(Data, frozen=True):
     """One concurrency in one repeat.
 
@@ -92,6 +109,7 @@ class Cell(Data, frozen=True):
         stopped: why it ended early.
         why: the same in words, with the evidence; "" for a cell that is whole.
         warnings: what does not end a cell but must be known to judge it.
+        summary: only of an import; what its requests say goes first.
     """
 
     concurrency: int
@@ -105,6 +123,7 @@ class Cell(Data, frozen=True):
     stopped: StopReason = ""
     why: str = ""
     warnings: tuple[str, ...] = ()
+    summary: Summary | None = None
 
 
 class Workload(Data, frozen=True):
