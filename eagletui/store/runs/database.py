@@ -68,7 +68,7 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """All of it, or nothing of it where an exception leaves the block.
+        """All of it, or nothing of it where an exception leaves the block; may be nested.
 
         Raises:
             RunsError: the file can't be written; what it held it still holds.
@@ -81,6 +81,10 @@ class Database:
     @contextlib.contextmanager
     def _transaction(self, begin: str, doing: str) -> Iterator[sqlite3.Connection]:
         with self._lock:
+            if self._connection.in_transaction:
+                # A part of a larger one of this thread's: it ends with that.
+                yield self._connection
+                return
             try:
                 self._connection.execute(begin)
                 try:

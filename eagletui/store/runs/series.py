@@ -96,6 +96,10 @@ class SeriesStore:
                     _insert(connection, run, name, EXACT, points)
                     _insert(connection, run, name, OVERVIEW, overview(points))
 
+    def windows(self, run: str) -> dict[str, Window]:
+        """Every series of a run, whole."""
+        return {name: self.window(run, name) for name in self.names(run)}
+
     def overviews(self, runs: Iterable[str]) -> dict[str, dict[str, Buckets]]:
         """At most `OVERVIEW_POINTS` buckets of every series, by run and name."""
         found: dict[str, dict[str, Buckets]] = {}
