@@ -19,11 +19,17 @@ BAR, GAP = 16, 6
 LINE_HEIGHT = 220
 LONGEST_LABEL = 26
 
+_TIME_STEPS = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800,
+    3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
+)  # fmt: skip
+
 PARTS = (
     ("verify", "#0072b2"),
     ("draft", "#e69f00"),
     ("draft extend", "#009e73"),
     ("other", "#9a9a9a"),
+    ("a step of unknown parts", "#5c6b7a"),
 )
 
 
@@ -68,6 +74,16 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "
 def _label(text: str) -> str:
     text = visible(text)
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
+
+
+def _legend(names: Sequence[tuple[str, str]], x: float, y: float) -> Iterator[str]:
+    """Names with their colours, in one row as far as it goes."""
+    for name, colour in names:
+        yield f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="11" height="11" fill="{colour}"/>'
+        yield _text(x + 16, y, _label(name))
+        x += 40 + 7 * len(_label(name))
+        if x > WIDTH - 120:
+            return
 
 
 def _grid(axis: _Axis, top: float, bottom: float) -> Iterator[str]:
@@ -165,19 +181,17 @@ def step_picture(comparison: Comparison, called: Sequence[str]) -> str:
                 x += width
         parts.append(_text(x + 6, y + BAR / 2 + 4, f"{bar.figures.step_ms:.2f}"))
     parts.append("</g>")
-    x = float(LABEL)
-    for name, colour in PARTS:
-        parts.append(f'<rect x="{x:.1f}" y="2" width="11" height="11" fill="{colour}"/>')
-        parts.append(_text(x + 16, 12, name))
-        x += 110
+    totals = [sum(times) for times in zip(*(_times(bar.figures) for bar in bars), strict=True)]
+    used = [part for part, total in zip(PARTS, totals, strict=True) if total > 0.0]
+    parts += _legend(used, LABEL, 12)
     return _svg(bottom + 40, parts, "milliseconds of a step by its parts")
 
 
 def _times(figures: Figures) -> tuple[float, ...]:
-    """In the order of `PARTS`; a step of unknown parts is all "other"."""
+    """In the order of `PARTS`."""
     known = (figures.verify_ms, figures.draft_ms, figures.draft_extend_ms)
-    other = figures.other_ms if any(known) else figures.step_ms
-    return tuple(value or 0.0 for value in (*known, other))
+    rest = (figures.other_ms, 0.0) if any(known) else (0.0, figures.step_ms)
+    return tuple(value or 0.0 for value in (*known, *rest))
 
 
 # --- curves ---------------------------------------------------------------------------------------
@@ -261,10 +275,9 @@ def line_pictures(
         longest = max(points.times[-1] - points.times[0] for _, points in drawn)
         across = _Axis(60, WIDTH - 10, longest or 1.0)
         parts = _level_lines(down)
-        for tick in across.ticks():
-            text = f"{tick / 60:.0f} min" if longest > 300 else f"{tick:.0f} s"
+        for seconds, text in _moments(longest):
             parts.append(
-                _text(across.at(tick), LINE_HEIGHT + 16, text, anchor="middle", kind="dim")
+                _text(across.at(seconds), LINE_HEIGHT + 16, text, anchor="middle", kind="dim")
             )
         for index, points in drawn:
             colour = colours[index % len(colours)]
@@ -272,7 +285,16 @@ def line_pictures(
                 f'<path d="{_path(points, across, down)}" fill="none" stroke="{colour}"'
                 f' stroke-width="1.5"><title>{escape(called[index])}</title></path>'
             )
-        yield name, _svg(LINE_HEIGHT + 24, parts, f"{visible(name)} over time")
+        runs = [(called[index], colours[index % len(colours)]) for index, _ in drawn]
+        parts += _legend(runs, 60, LINE_HEIGHT + 38)
+        yield name, _svg(LINE_HEIGHT + 46, parts, f"{visible(name)} over time")
+
+
+def _moments(longest: float) -> Iterator[tuple[float, str]]:
+    """At most nine round moments of a span of seconds, with what they are called."""
+    step = next((one for one in _TIME_STEPS if longest / one <= 8), math.ceil(longest / 8))
+    unit, name = next((one for one in ((3600, "h"), (60, "min")) if step >= one[0]), (1, "s"))
+    return ((n * step, f"{n * step / unit:g} {name}") for n in range(int(longest // step) + 1))
 
 
 def _path(points: Buckets, across: _Axis, down: _Axis) -> str:

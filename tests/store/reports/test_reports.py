@@ -16,7 +16,7 @@ from eagletui.model.compare import Comparison, compare
 from eagletui.model.run import Run, Surroundings, Workload
 from eagletui.model.speculative import Speculative
 from eagletui.store.reports.page import page
-from eagletui.store.reports.pictures import PARTS
+from eagletui.store.reports.pictures import PARTS, _moments
 from eagletui.store.reports.sheets import figure_sheets, names, sentences, sheets
 from eagletui.store.reports.text import csv_text, markdown_lines, table_lines
 from eagletui.store.runs.series import Buckets
@@ -259,7 +259,16 @@ def test_a_step_is_stacked_of_its_parts() -> None:
         [6.0 / 8, 0.5 / 8, 0.4 / 8, 1.1 / 8], abs=0.002
     )
     colours = [one.attrib["fill"] for one in rects if one.attrib["height"] == "16"]
-    assert colours == [colour for _, colour in PARTS]
+    assert colours == [colour for _, colour in PARTS[:4]]
+    words = [element.text for element in picture.iter() if element.tag == "text"]
+    assert {"verify", "draft", "draft extend", "other"} <= {*words}
+
+
+def test_a_step_of_unknown_parts_is_called_so(h200: Comparison) -> None:
+    picture = _pictures(page(h200))[1]
+    words = [element.text for element in picture.iter() if element.tag == "text"]
+    assert "a step of unknown parts" in words
+    assert not {"verify", "other"} & {*words}
 
 
 def test_the_curve_over_k_has_a_point_for_each(h200: Comparison) -> None:
@@ -278,6 +287,27 @@ def test_lines_are_aligned_at_their_beginnings() -> None:
     assert paths[0] == paths[1]
     assert paths[0].count("M") == 2  # a gap
     assert paths[0].count("L") == 1
+    words = [element.text for element in picture.iter() if element.tag == "text"]
+    assert [word for word in words if word and word.endswith(" s")] == [
+        "0 s", "2 s", "4 s", "6 s", "8 s",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("longest", "expected"),
+    [
+        (0.0, ["0 s"]),
+        (90.0, ["0 s", "15 s", "30 s", "45 s", "60 s", "75 s", "90 s"]),
+        (1990.0, ["0 min", "5 min", "10 min", "15 min", "20 min", "25 min", "30 min"]),
+        (86_399.0, ["0 h", "3 h", "6 h", "9 h", "12 h", "15 h", "18 h", "21 h"]),
+        (9e6, None),
+    ],
+)
+def test_moments_are_round(longest: float, expected: list[str] | None) -> None:
+    found = [text for _, text in _moments(longest)]
+    assert len(found) <= 9
+    if expected is not None:
+        assert found == expected
 
 
 def test_nothing_known_draws_nothing() -> None:
