@@ -10,7 +10,7 @@ import click
 
 from eagletui.cli.options import json_option
 from eagletui.cli.output import echo_json
-from eagletui.cli.runs import open_runs
+from eagletui.cli.run_store import open_runs
 from eagletui.model.compare import Comparison as Found
 from eagletui.model.compare import compare as compared
 from eagletui.model.compare import comparison_document, natural_baseline
@@ -87,10 +87,11 @@ def _text(form: str, found: Found, database: Database) -> str:
     if form == "csv":
         return csv_text(found)
     if form == "html":
-        from eagletui.store.reports.page import page
+        from eagletui.store.reports.page import DRAWN, page
         from eagletui.store.runs.series import SeriesStore
 
-        return page(found, SeriesStore(database).overviews(side.run.id for side in found.sides))
+        ids = [side.run.id for side in found.sides]
+        return page(found, SeriesStore(database).overviews(ids, DRAWN))
     if form == "json":
         import msgspec
 

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from eagletui.cli.options import json_option
 from eagletui.cli.output import echo_json
+from eagletui.cli.run_store import open_runs
 from eagletui.cli.run_words import list_document, list_lines, show_document, show_lines
 from eagletui.model.errors import UsageError
 from eagletui.model.text import visible
-from eagletui.store.places import runs_file
-from eagletui.store.runs.database import Database
-from eagletui.store.runs.runs import Runs
-
-
-@contextmanager
-def open_runs() -> Iterator[tuple[Database, Runs]]:
-    """The person's own database, closed at the end."""
-    with Database(runs_file()) as database:
-        yield database, Runs(database)
 
 
 @click.group()

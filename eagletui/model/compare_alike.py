@@ -118,7 +118,7 @@ def differences(runs: Sequence[Run]) -> tuple[Difference, ...]:
         values = {run.id: run.surroundings.versions.get(name) for run in runs}
         if name != "sglang" and _differ(values):
             found.append(Difference(what=name, unlike=False, values=values))
-    for name in _names(run.surroundings.arguments for run in runs):
+    for name in sorted(_unequal([run.surroundings.arguments for run in runs])):
         values = {run.id: _argument(run, name) for run in runs}
         if name not in _PASSED_OVER and _differ(values):
             found.append(Difference(what=name, unlike=False, values=values))
@@ -209,6 +209,18 @@ def _argument(run: Run, name: str) -> Value:
 
 def _names(mappings: Iterable[Mapping[str, object]]) -> list[str]:
     return sorted({name for mapping in mappings for name in mapping})
+
+
+def _unequal(mappings: Sequence[Mapping[str, object]]) -> set[str]:
+    """Names that may differ: a server has hundreds of arguments, and nearly all are alike."""
+    first = mappings[0].items()
+    return {
+        name
+        for mapping in mappings[1:]
+        if mapping != mappings[0]
+        for name in mapping.keys() | mappings[0].keys()
+        if (name, mapping.get(name)) not in first
+    }
 
 
 def _differ(values: Mapping[str, Value]) -> bool:

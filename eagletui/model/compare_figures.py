@@ -62,7 +62,6 @@ class Figures(NamedTuple):
     samples: tuple[float, ...]
     tok_s_each: float | None
     accept_length: float | None
-    accept_interval: Interval | None
     acceptance: tuple[float | None, ...]
     source: str | None
     step_ms: float | None
@@ -120,7 +119,7 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
     else:
         tok_s = _weighted(cells, lambda cell: cell.summary.tok_s if cell.summary else None)
         speeds = tuple(cell.summary.tok_s for cell in cells if cell.summary and cell.summary.tok_s)
-    accept, accept_interval, acceptance = _acceptance(run, cells, served, seed)
+    accept, acceptance = _acceptance(run, cells, everyone)
     wall = _wall_step(everyone, _drafts(run, cells))
     step = _weighted(cells, lambda cell: cell.steps.step)
     tpot = _latency(everyone, lambda request: request.tpot, cells, "tpot_ms")
@@ -143,7 +142,6 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
         samples=samples,
         tok_s_each=ratio_of_sums([_each(everyone)]),
         accept_length=accept,
-        accept_interval=accept_interval,
         acceptance=acceptance,
         source=" and ".join(sorted(sources)) or (None if wall is None else "requests"),
         step_ms=wall if step is None else step,
@@ -195,41 +193,20 @@ def _speed(cell: Cell, requests: Sequence[Sent]) -> Stratum | None:
 
 
 def _acceptance(
-    run: Run, cells: Sequence[Cell], served: Sequence[Sequence[Sent]], seed: int
-) -> tuple[float | None, Interval | None, tuple[float | None, ...]]:
-    histogram = pooled(request.accepted for requests in served for request in requests)
+    run: Run, cells: Sequence[Cell], requests: Sequence[Sent]
+) -> tuple[float | None, tuple[float | None, ...]]:
+    histogram = pooled(request.accepted for request in requests)
     if sum(histogram):
-        strata = [_lengths(requests) for requests in served]
         k = run.surroundings.speculative.num_steps
-        shares = acceptance_by_position(histogram, k)
-        return accept_length(histogram), interval(resampled(strata, seed=seed)), shares
-    strata = [_tokens_and_steps(requests) for requests in served]
-    counted = ratio_of_sums(strata)
-    if counted is not None:
-        return counted, interval(resampled(strata, seed=seed)), ()
+        return accept_length(histogram), acceptance_by_position(histogram, k)
+    drafted = [request for request in requests if request.verify_steps]
+    if drafted:
+        steps = sum(request.verify_steps or 0 for request in drafted)
+        return sum(request.output_tokens for request in drafted) / steps, ()
     written = _weighted(cells, lambda cell: cell.summary.accept_length if cell.summary else None)
     if written is None and not run.surroundings.speculative.on:
-        return 1.0, None, ()
-    return written, None, ()
-
-
-def _lengths(requests: Iterable[Sent]) -> Stratum:
-    drafted = [request.accepted for request in requests if sum(request.accepted)]
-    return Stratum(
-        over=tuple(
-            float(sum((index + 1) * count for index, count in enumerate(histogram)))
-            for histogram in drafted
-        ),
-        under=tuple(float(sum(histogram)) for histogram in drafted),
-    )
-
-
-def _tokens_and_steps(requests: Iterable[Sent]) -> Stratum:
-    drafted = [request for request in requests if request.verify_steps]
-    return Stratum(
-        over=tuple(float(request.output_tokens) for request in drafted),
-        under=tuple(float(request.verify_steps or 0) for request in drafted),
-    )
+        return 1.0, ()
+    return written, ()
 
 
 def _drafts(run: Run, cells: Sequence[Cell]) -> bool:

@@ -13,20 +13,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
-from operator import itemgetter, truediv
+from itertools import pairwise, zip_longest
+from operator import truediv
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from eagletui.model.run import Quantiles
 
-RESAMPLES = 1000
-"""Resamples of one figure, as long as they draw no more than `DRAWS` requests in all."""
-
-FEWEST_RESAMPLES = 200
-DRAWS = 200_000
+RESAMPLES = 500
 UNITS = 500
 """Units of one repeat at the most: above it neighbours in time are one unit together."""
 
@@ -113,12 +111,7 @@ def distribution(values: Iterable[float]) -> Quantiles | None:
 
 def pooled(histograms: Iterable[Sequence[int]]) -> tuple[int, ...]:
     """Histograms of accepted drafts added up; a shorter one ends in zeros that were left out."""
-    total: list[int] = []
-    for histogram in histograms:
-        total.extend([0] * (len(histogram) - len(total)))
-        for index, count in enumerate(histogram):
-            total[index] += count
-    return tuple(total)
+    return tuple(map(sum, zip_longest(*histograms, fillvalue=0)))
 
 
 def accept_length(histogram: Sequence[int]) -> float | None:
@@ -160,34 +153,71 @@ def ratio_of_sums(strata: Sequence[Stratum]) -> float | None:
 
 
 def resampled(strata: Sequence[Stratum], *, seed: int = 0) -> tuple[float, ...]:
-    """`ratio_of_sums` of many resamples, in the order they were drawn; () where none can be.
+    """`ratio_of_sums` of `RESAMPLES` resamples, in the order they were drawn; () where none can be.
 
     One request says nothing of its own noise: a repeat of fewer than two counts as it is, and
     there are no resamples where every repeat is so. The same seed gives the same resamples; two
-    figures that are compared need different ones.
+    figures that are compared need different ones. Values must not be negative.
     """
     strata = [_in_units(stratum) for stratum in strata if stratum.over]
-    size = sum(len(stratum.over) for stratum in strata)
     if not any(len(stratum.over) > 1 for stratum in strata):
         return ()
-    count = max(FEWEST_RESAMPLES, min(RESAMPLES, DRAWS // size))
-    over, under = [0.0] * count, [0.0] * count
-    for index, stratum in enumerate(strata):
-        if len(stratum.over) == 1:
-            over = [total + stratum.over[0] for total in over]
-            under = [total + stratum.under[0] for total in under]
-            continue
-        draws = _draws(len(stratum.over), count, f"{seed}/{index}")
-        over = [total + sum(draw(stratum.over)) for total, draw in zip(over, draws, strict=True)]
-        under = [total + sum(draw(stratum.under)) for total, draw in zip(under, draws, strict=True)]
-    return tuple(map(truediv, over, under)) if min(under) > 0.0 else ()
+    draws = [_draws(len(stratum.over), f"{seed}/{i}") for i, stratum in enumerate(strata)]
+    over, by_over = _sums([stratum.over for stratum in strata], draws)
+    under, by_under = _sums([stratum.under for stratum in strata], draws)
+    if min(under) == 0:
+        return ()
+    factor = by_under / by_over
+    return tuple([factor * (one / other) for one, other in zip(over, under, strict=True)])
 
 
-@lru_cache(maxsize=64)
-def _draws(size: int, count: int, seed: str) -> tuple[Callable[[Any], tuple[float, ...]], ...]:
-    """Resamples of `size` units, kept: many cells are of one size."""
+# How often each unit was drawn, all resamples in one long number: field b of `_FIELD` bits belongs
+# to resample b. A value times that number is its part of every resample's sum at once, so that a
+# sum costs one multiplication a unit instead of one look-up a unit and resample.
+_FIELD = 64
+_SCALE = (1 << 30) - 1
+"""Values become integers up to this, one digit of Python's own, and sums stay in their field."""
+
+
+_LEAST = 1e-9
+"""Tokens and seconds that are smaller are none."""
+
+
+@lru_cache(maxsize=16)
+def _draws(size: int, seed: str) -> tuple[int, ...]:
+    """Of each unit, how often every resample drew it; kept, because many cells are of one size."""
+    if size == 1:
+        return (_ONES,)
     random, units = Random(seed), range(size)
-    return tuple(itemgetter(*random.choices(units, k=size)) for _ in range(count))
+    drawn = [array("Q", bytes(RESAMPLES * _FIELD // 8)) for _ in units]
+    for resample in range(RESAMPLES):
+        for unit in random.choices(units, k=size):
+            drawn[unit][resample] += 1
+    return tuple(map(_number, drawn))
+
+
+def _number(fields: array[int]) -> int:
+    return int.from_bytes(fields.tobytes(), sys.byteorder)
+
+
+def _sums(
+    columns: Sequence[tuple[float, ...]], draws: Sequence[tuple[int, ...]]
+) -> tuple[array[int], float]:
+    """Each resample's sum over all columns, times the second number; exact to 1e-9 of a maximum."""
+    scale, total = _SCALE / max(_LEAST, *(max(column) for column in columns)), 0
+    for column, drawn in zip(columns, draws, strict=True):
+        if min(column) == max(column):
+            # Every resample has as many units, and here all are alike.
+            total += _ONES * (len(column) * round(column[0] * scale))
+            continue
+        for value, times in zip(column, drawn, strict=True):
+            total += times * round(value * scale)
+    sums = array("Q")
+    sums.frombytes(total.to_bytes(RESAMPLES * _FIELD // 8, sys.byteorder))
+    return sums, scale
+
+
+_ONES = int.from_bytes(array("Q", [1] * RESAMPLES).tobytes(), sys.byteorder)
 
 
 def _in_units(stratum: Stratum) -> Stratum:

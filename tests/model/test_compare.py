@@ -489,3 +489,17 @@ def test_the_same_runs_give_the_same_document(h200: Comparison) -> None:
     assert msgspec.json.encode(comparison_document(again)) == msgspec.json.encode(
         comparison_document(h200)
     )
+
+
+def test_an_argument_that_one_run_alone_has_is_found() -> None:
+    """Nearly all arguments are alike and are passed over in one look; these must not be."""
+    common = {f"argument_{index}": index for index in range(300)}
+    runs = [
+        _run(name, _cell(90.0), arguments={**common, **own})
+        for name, own in (("a", {}), ("b", {}), ("c", {"page_size": 64}), ("d", {"argument_7": 8}))
+    ]
+    found = {one.what: tuple(one.values.values()) for one in compare(runs).differences}
+    assert found == {
+        "argument_7": (7, 7, 7, 8),
+        "page_size": ("not set", "not set", 64, "not set"),
+    }

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from eagletui.model.statistics import (
     BLIND_MARGIN,
-    FEWEST_RESAMPLES,
     MARGIN,
     RESAMPLES,
     Interval,
@@ -144,6 +143,22 @@ def test_resamples_are_the_same_for_a_seed_and_others_for_another() -> None:
     assert len(resampled(strata)) == RESAMPLES
 
 
+def test_sums_of_resamples_are_those_of_the_units_drawn() -> None:
+    """One by one, as a bootstrap is taught: the long numbers must say the same."""
+    random = Random(5)
+    strata = [_drawn(random, 7), Stratum((3.0,), (0.5,)), _drawn(random, 12)]
+    strata[2] = Stratum(tuple(random.uniform(1, 900) for _ in range(12)), strata[2].under)
+    found = resampled(strata, seed=4)
+    sums = [[0.0, 0.0] for _ in range(RESAMPLES)]
+    for index, stratum in enumerate(strata):
+        size, draw = len(stratum.over), Random(f"4/{index}")
+        for total in sums:
+            for unit in draw.choices(range(size), k=size) if size > 1 else [0]:
+                total[0] += stratum.over[unit]
+                total[1] += stratum.under[unit]
+    assert found == pytest.approx([over / under for over, under in sums], rel=1e-7)
+
+
 def test_repeats_are_drawn_apart() -> None:
     """Same sizes, same values: a draw that served both repeats would double their spread."""
     one = _drawn(Random(3), 24)
@@ -164,9 +179,7 @@ def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 
 @given(
-    st.lists(
-        st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.001, 1e6)), max_size=20), max_size=4
-    ),
+    st.lists(st.lists(st.tuples(st.floats(1, 1e3), st.floats(0.01, 10)), max_size=20), max_size=4),
     st.integers(0, 3),
 )
 @settings(max_examples=25)
@@ -179,8 +192,8 @@ def test_resamples_lie_within_what_requests_say(
         assert samples == ()
         return
     each = [a / b for one in repeats for a, b in one]
-    assert min(samples) >= min(each) * (1 - 1e-9)
-    assert max(samples) <= max(each) * (1 + 1e-9)
+    assert min(samples) >= min(each) * (1 - 1e-5)
+    assert max(samples) <= max(each) * (1 + 1e-5)
 
 
 def test_a_request_alone_has_no_noise_to_speak_of() -> None:
@@ -194,7 +207,7 @@ def test_a_request_alone_has_no_noise_to_speak_of() -> None:
 def test_many_requests_cost_no_more_than_they_may() -> None:
     many = _drawn(Random(1), 40_000)
     samples = resampled([many])
-    assert FEWEST_RESAMPLES <= len(samples) < RESAMPLES
+    assert len(samples) == RESAMPLES
     found, middle = interval(samples), ratio_of_sums([many])
     assert found is not None
     assert middle is not None
@@ -206,6 +219,8 @@ def test_a_ratio_of_sums_without_anything_below_the_line() -> None:
     assert ratio_of_sums([]) is None
     assert ratio_of_sums([Stratum((1.0,), (0.0,))]) is None
     assert resampled([Stratum((1.0, 1.0), (0.0, 0.0))]) == ()
+    assert resampled([Stratum((1.0, 1.0), (0.0, 5e-324))]) == ()
+    assert set(resampled([Stratum((0.0, 0.0), (1.0, 2.0))])) == {0.0}
 
 
 def test_the_interval_of_repeats_is_students() -> None:

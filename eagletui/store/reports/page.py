@@ -22,6 +22,9 @@ COLOURS = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a400", "#7f7f7f",
 )  # fmt: skip
 
+DRAWN = ("accept_length", "tok_s", "verify_ms", "step_ms")
+"""The series worth drawing over each other."""
+
 _STYLE = """
 :root { color-scheme: light dark; --text: #1b1f24; --dim: #57606a; --line: #d0d7de; --back: #fff;
   --mark: #f6f8fa }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -119,6 +118,8 @@ _COLUMNS = (
 
 def csv_text(comparison: Comparison) -> str:
     """One line for each run and concurrency, numbers unrounded."""
+    import csv  # costs what the other formats need not pay
+
     needed = {(even.run, even.concurrency): even.needed for even in comparison.break_even}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

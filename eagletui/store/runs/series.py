@@ -100,8 +100,11 @@ class SeriesStore:
         """Every series of a run, whole."""
         return {name: self.window(run, name) for name in self.names(run)}
 
-    def overviews(self, runs: Iterable[str]) -> dict[str, dict[str, Buckets]]:
-        """At most `OVERVIEW_POINTS` buckets of every series, by run and name."""
+    def overviews(
+        self, runs: Iterable[str], names: Iterable[str] | None = None
+    ) -> dict[str, dict[str, Buckets]]:
+        """At most `OVERVIEW_POINTS` buckets of every series, or of those named, by run and name."""
+        wanted = None if names is None else frozenset(names)
         found: dict[str, dict[str, Buckets]] = {}
         with self._database.read() as connection:
             for run in runs:
@@ -109,7 +112,11 @@ class SeriesStore:
                     f"SELECT name, {_COLUMNS} FROM series WHERE owner = ? AND level = ?",
                     (run, OVERVIEW),
                 )
-                found[run] = {name: self._buckets(row) for name, *row in rows}
+                found[run] = {
+                    name: self._buckets(row)
+                    for name, *row in rows
+                    if wanted is None or name in wanted
+                }
         return found
 
     # --- a session's ------------------------------------------------------------------------------
