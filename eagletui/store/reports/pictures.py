@@ -299,11 +299,10 @@ def _moments(longest: float) -> Iterator[tuple[float, str]]:
 
 def _path(points: Buckets, across: _Axis, down: _Axis) -> str:
     """The means; a gap in the data is a gap in the line."""
-    start = points.times[0]
-    return "".join(
-        f"{'L' if joined and index else 'M'}{across.at(time - start):.1f}"
-        f" {down.at(max(0.0, mean)):.1f}"
-        for index, (time, mean, joined) in enumerate(
-            zip(points.times, points.mean, points.joined, strict=True)
-        )
-    )
+    start, (left, right, longest), (bottom, top, highest) = points.times[0], across, down
+    wide, high = (right - left) / longest, (top - bottom) / highest
+    xs = [left + wide * (time - start) for time in points.times]
+    ys = [bottom + high * max(0.0, mean) for mean in points.mean]
+    letters = ["L" if joined else "M" for joined in points.joined]
+    letters[0] = "M"
+    return "".join(map("%s%.1f %.1f".__mod__, zip(letters, xs, ys, strict=True)))

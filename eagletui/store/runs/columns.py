@@ -10,8 +10,8 @@ import sys
 import zlib
 from array import array
 from collections.abc import Sequence
-from itertools import accumulate, chain
-from operator import sub
+from itertools import accumulate, chain, repeat
+from operator import sub, truediv
 
 _LEVEL = 6
 _SWAP = sys.byteorder == "big"
@@ -29,7 +29,7 @@ def unpack_times(data: bytes) -> array[float]:
     Raises:
         ValueError: it is something else.
     """
-    return array("d", (whole / 1000.0 for whole in accumulate(_unpacked(data, "q"))))
+    return array("d", list(map(truediv, accumulate(_unpacked(data, "q")), repeat(1000.0))))
 
 
 def pack_values(values: Sequence[float]) -> bytes:
@@ -43,7 +43,7 @@ def unpack_values(data: bytes) -> array[float]:
     Raises:
         ValueError: it is something else.
     """
-    return array("d", _unpacked(data, "f"))
+    return array("d", _unpacked(data, "f").tolist())
 
 
 def pack_flags(flags: Sequence[int]) -> bytes:
