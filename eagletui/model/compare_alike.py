@@ -53,11 +53,18 @@ def _joined(values: Sequence[str]) -> str | None:
     )
 
 
-def _prompts(run: Run) -> Value:
-    workload = run.workload
-    if workload.digest:
-        return f"{workload.prompts} {workload.digest[:12]}".strip()
-    return workload.prompts or None
+def _digest(run: Run) -> Value:
+    """A set of prompts is known by its digest: names are given and files are moved."""
+    return run.workload.digest[:12] or None
+
+
+def _undigested(run: Run) -> Value:
+    return None if run.workload.digest else run.workload.prompts or None
+
+
+def _model(run: Run) -> Value:
+    """Its last name: one host has it in a folder, another from a hub."""
+    return run.surroundings.model.rstrip("/").rpartition("/")[2] or None
 
 
 def _concurrency(run: Run) -> Value:
@@ -71,8 +78,9 @@ _ROWS: tuple[_Row, ...] = (
     _Row("draft tokens", "setting", lambda run: run.surroundings.speculative.num_draft_tokens),
     _Row("draft model", "setting", lambda run: run.surroundings.speculative.draft_model),
     _Row("adaptive", "setting", lambda run: run.surroundings.speculative.adaptive or None),
-    _Row("model", "question", lambda run: run.surroundings.model or None),
-    _Row("prompt set", "question", _prompts),
+    _Row("model", "question", _model),
+    _Row("prompt set", "question", _digest),
+    _Row("prompt set's name", "question", _undigested),
     _Row("input length", "question", lambda run: run.workload.input_tokens),
     _Row("output length", "question", lambda run: run.workload.output_tokens),
     _Row("temperature", "question", lambda run: run.workload.temperature),
@@ -82,6 +90,7 @@ _ROWS: tuple[_Row, ...] = (
     _Row("tensor parallel size", "ground", lambda run: run.surroundings.tensor_parallel),
     _Row("topology", "ground", lambda run: run.surroundings.topology or None),
     _Row("concurrency", "detail", _concurrency),
+    _Row("prompts", "detail", lambda run: run.workload.prompts or None),
     _Row("endpoint", "detail", lambda run: run.workload.endpoint or None),
     _Row("ignore EOS", "detail", lambda run: run.workload.ignore_eos or None),
     _Row("requests", "detail", lambda run: run.workload.requests),

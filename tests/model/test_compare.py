@@ -246,10 +246,13 @@ def test_the_story_of_accept_length_2_65() -> None:
         ({"versions": {"sglang": "0.5.22"}}, "another release (0.5.22, not 0.5.23)"),
         ({"gpus": ("NVIDIA H200",) * 8}, "another GPU (8 × NVIDIA H200, not 8 × RTX PRO 6000)"),
         ({"tensor_parallel": 4}, "another tensor parallel size (4, not 8)"),
-        ({"digest": "b" * 64}, "another prompt set (chat bbbbbbbbbbbb, not chat aaaaaaaaaaaa)"),
+        ({"digest": "b" * 64}, "another prompt set (bbbbbbbbbbbb, not aaaaaaaaaaaa)"),
         ({"temperature": 0.6}, "another temperature (0.6, not 0.0)"),
         ({"input_tokens": 2048, "x": 1}, ""),
         ({"model": "other"}, "another model (other, not kimi)"),
+        ({"model": "/models/kimi/"}, ""),
+        ({"prompts": "mine"}, ""),
+        ({"prompts": "mine", "digest": ""}, ""),
         ({"rate": 2.0}, ""),
     ],
 )
@@ -259,7 +262,7 @@ def test_a_speed_up_over_an_unlike_baseline_is_not_claimed(
     fields.pop("x", None)
     found = compare([_plain(), _chain(**fields)])
     verdict = _only(found)
-    if not said:  # only one side says it: unknown is not unlike
+    if not said:  # only one side says it, or says it otherwise
         assert verdict.verdict == "faster"
         return
     assert verdict.verdict == "not comparable"
@@ -267,6 +270,13 @@ def test_a_speed_up_over_an_unlike_baseline_is_not_claimed(
     assert (verdict.ratio, verdict.low, verdict.high) == (None, None, None)
     assert found.break_even == ()
     assert any(one.unlike for one in found.differences)
+
+
+def test_prompts_without_a_digest_are_known_by_their_name() -> None:
+    plain = _plain(prompts="random", digest="")
+    assert _only(compare([plain, _chain(prompts="random", digest="")])).verdict == "faster"
+    verdict = _only(compare([plain, _chain(prompts="sharegpt", digest="")]))
+    assert verdict.why == "another prompt set's name (sharegpt, not random)"
 
 
 @pytest.mark.parametrize(
