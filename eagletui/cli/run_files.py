@@ -14,10 +14,10 @@ from eagletui.engine.imported.problem import ImportProblem
 from eagletui.engine.imported.serving import is_serving, runs_of_serving
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.safe import safe
-from eagletui.store.runs.exported import Exported, is_header, read_export
+from eagletui.store.runs.exported import Exported, is_ours, read_export
 
 LINE_LIMIT = 64 * 1024 * 1024
-KINDS = "eagletui's own export, bench_serving's JSONL, or /generate replies, one a line"
+KINDS = "eagletui's own export or run, bench_serving's JSONL, or /generate replies, one a line"
 
 
 def read_runs(path: Path) -> tuple[Exported, ...]:
@@ -49,7 +49,7 @@ def _runs(
     path: Path, first: tuple[int, Any], rest: Iterator[tuple[int, Any]]
 ) -> tuple[Exported, ...]:
     rows, source, name = chain((first,), rest), str(path), safe(path.name.partition(".")[0])
-    if is_header(first[1]):
+    if is_ours(first[1]):
         return read_export(rows)
     if is_reply(first[1]):
         digest = _digest(path)
@@ -88,10 +88,25 @@ def _rows(path: Path) -> Iterator[tuple[int, Any]]:
             if not line.strip():
                 continue
             try:
-                yield number, json.loads(line)
+                row = json.loads(line)
             except (ValueError, RecursionError) as error:
+                if number == 1 and (whole := _whole(path)) is not None:
+                    yield number, whole
+                    return
                 raise ImportProblem(
                     f"it is no JSON: {safe(str(error))}.",
                     line=number,
                     advice=f"Known are {KINDS}.",
                 ) from error
+            yield number, row
+
+
+def _whole(path: Path) -> object | None:
+    """The file as one document over many lines, as `--json` prints it; None where it is none."""
+    if path.stat().st_size > LINE_LIMIT:
+        return None
+    try:
+        found: object = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    return found

@@ -3,10 +3,12 @@
 - *tok/s* is output tokens of served requests over seconds, in total. Its resamples give every
   request its share of the cell's seconds, by its latency.
 - *accept length* is that of the requests' own histograms; where there are none, tokens over verify
-  steps; where there are none either, what another program wrote. 1 for a run that does not draft.
+  steps; where there are none either (a chat's replies don't tell), the server's counters over the
+  cell's window, or what another program wrote. 1 for a run that does not draft.
 - *step* is what the server's timers or counters said; where they said nothing, the time from the
-  first token to the last over the verify steps (over the tokens, without drafts). *Wall step* is
-  always the latter where it can be had: two runs are compared on the same quantity.
+  first token to the last over the verify steps (over the tokens, without drafts; times the accept
+  length, where requests don't tell their steps). *Wall step* is always the latter where it can be
+  had: two runs are compared on the same quantity.
 """
 
 from __future__ import annotations
@@ -120,11 +122,9 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
         tok_s = _weighted(cells, lambda cell: cell.summary.tok_s if cell.summary else None)
         speeds = tuple(cell.summary.tok_s for cell in cells if cell.summary and cell.summary.tok_s)
     accept, acceptance = _acceptance(run, cells, everyone)
-    wall = _wall_step(everyone, _drafts(run, cells))
-    step = _weighted(cells, lambda cell: cell.steps.step)
     tpot = _latency(everyone, lambda request: request.tpot, cells, "tpot_ms")
-    if wall is None and not everyone and accept is not None and tpot["mean"] is not None:
-        wall = tpot["mean"] * accept
+    wall = _wall_step(everyone, accept, tpot["mean"], drafts=_drafts(run, cells))
+    step = _weighted(cells, lambda cell: cell.steps.step)
     sources = {cell.steps.source for cell in cells if cell.steps.source}
     power = _weighted(cells, lambda cell: cell.power_watts)
     prompts = [float(one.prompt_tokens) for one in everyone if one.prompt_tokens is not None]
@@ -203,10 +203,16 @@ def _acceptance(
     if drafted:
         steps = sum(request.verify_steps or 0 for request in drafted)
         return sum(request.output_tokens for request in drafted) / steps, ()
-    written = _weighted(cells, lambda cell: cell.summary.accept_length if cell.summary else None)
+    written = _weighted(cells, _written_length)
     if written is None and not run.surroundings.speculative.on:
         return 1.0, ()
     return written, ()
+
+
+def _written_length(cell: Cell) -> float | None:
+    if cell.accept_length is not None or cell.summary is None:
+        return cell.accept_length
+    return cell.summary.accept_length
 
 
 def _drafts(run: Run, cells: Sequence[Cell]) -> bool:
@@ -218,17 +224,31 @@ def _drafts(run: Run, cells: Sequence[Cell]) -> bool:
 # --- times ----------------------------------------------------------------------------------------
 
 
-def _wall_step(requests: Iterable[Sent], drafts: bool) -> float | None:
+def _wall_step(
+    requests: Sequence[Sent], accept: float | None, tpot_ms: float | None, *, drafts: bool
+) -> float | None:
     """Milliseconds a step, from the first token on where it is known when that came."""
+    if drafts:
+        step = _span(requests, lambda request, _: request.verify_steps)
+        if step is not None:
+            return step
+    token = _span(requests, lambda request, first: request.output_tokens - first)
+    if not drafts:
+        return tpot_ms if token is None else token
+    token = tpot_ms if token is None else token
+    return None if token is None or accept is None else token * accept
+
+
+def _span(requests: Iterable[Sent], read: Callable[[Sent, int], int | None]) -> float | None:
+    """Milliseconds of all requests over what `read` counts; its second word is 1 for streamed."""
     spans: list[float] = []
-    steps: list[float] = []
+    counts: list[float] = []
     for request in requests:
-        first = 0 if request.ttft is None else 1
-        count = request.verify_steps if drafts else request.output_tokens - first
+        count = read(request, 0 if request.ttft is None else 1)
         if count and count > 0:
             spans.append((request.latency or 0.0) - (request.ttft or 0.0))
-            steps.append(float(count))
-    seconds = ratio_of_sums([Stratum(tuple(spans), tuple(steps))])
+            counts.append(float(count))
+    seconds = ratio_of_sums([Stratum(tuple(spans), tuple(counts))])
     return None if seconds is None else 1000.0 * seconds
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
@@ -193,6 +194,19 @@ def test_an_export_is_imported_as_it_was(kept: Runs, tmp_path: Path) -> None:
     assert (list(found.times), list(found.values), list(found.joined)) == (
         [1.0, 2.5, 4.0], [1.5, 2.0, 0.25], [0, 1, 0],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("bare", [True, False])
+def test_what_bench_writes_is_imported(tmp_path: Path, indent: int | None, bare: bool) -> None:
+    """`bench --out` writes a run, `bench --json` prints one among its figures."""
+    measured = made_run(name="bench")
+    row = msgspec.to_builtins(measured)
+    path = tmp_path / "run.json"
+    document_ = row if bare else {"run": row, "cells": [{"concurrency": 1}], "notes": []}
+    path.write_text(json.dumps(document_, indent=indent) + "\n")
+    run("runs", "import", path)
+    assert msgspec.convert(document("runs", "show", "bench"), type(measured)) == measured
 
 
 def test_an_export_goes_to_standard_output(kept: Runs) -> None:

@@ -420,6 +420,20 @@ def test_streamed_requests_are_measured_from_their_first_token() -> None:
     assert side.cells[0].accept_length == 1.0
 
 
+def test_a_chat_whose_replies_tell_no_steps_has_the_servers_accept_length() -> None:
+    request = Sent(began=0.0, ttft=0.5, latency=2.5, output_tokens=201)
+    cell = Cell(concurrency=1, seconds=5.0, requests=(request, request))
+    chat = _run("chat", replace(cell, accept_length=2.0), speculative=CHAIN_2)
+    slow = replace(request, latency=3.5)
+    plain = _run("plain", replace(cell, seconds=7.0, requests=(slow, slow)))
+    found = compare([plain, chat])
+    (figures,) = found.sides[1].cells
+    assert (figures.accept_length, figures.acceptance) == (2.0, ())
+    assert figures.wall_step_ms == pytest.approx(20.0)  # 10 ms a token, two tokens a step
+    (even,) = found.break_even
+    assert (even.needed, even.has, even.pays) == (pytest.approx(20.0 / 15.0), 2.0, True)
+
+
 def test_energy_is_power_over_speed() -> None:
     (side,) = compare([_run("one", replace(_cell(90.0), power_watts=450.0))]).sides
     assert side.cells[0].joules_per_token == pytest.approx(5.0)

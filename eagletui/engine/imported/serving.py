@@ -3,6 +3,7 @@
 Fields as 0.4.6 to 0.5.23 write them (`sglang/benchmark/serving.py`, before `bench_serving.py`);
 `input_lens`, `output_lens`, `ttfts`, `itls` and `errors` only with `--output-details`. Its
 `accept_length` is the server's average since it started or was flushed, not the cell's.
+`eagletui bench --export` writes the same fields and some of its own: then it is the cell's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import msgspec
 
 from eagletui.engine.imported.problem import ImportProblem
 from eagletui.engine.imported.server import surroundings_of
-from eagletui.model.run import Cell, Run, Sent, Summary, Surroundings, Workload
+from eagletui.model.run import Cell, Run, Sent, StepTimes, Summary, Surroundings, Workload
 from eagletui.model.safe import safe
 from eagletui.model.statistics import distribution
 
@@ -56,6 +57,14 @@ class _Line(msgspec.Struct):
     ttfts: list[float] | None = None
     itls: list[list[float]] | None = None
     errors: list[str] | None = None
+    # Ours.
+    accept_histogram: list[int] | None = None
+    prompts_digest: str = ""
+    verify_ms: float | None = None
+    draft_ms: float | None = None
+    draft_extend_ms: float | None = None
+    step_ms: float | None = None
+    step_source: str | None = None
 
 
 def is_serving(row: object) -> bool:
@@ -108,6 +117,7 @@ def _key(line: _Line, surroundings: Surroundings) -> str:
             line.tag,
             line.backend,
             line.dataset_name,
+            line.prompts_digest,
             line.request_rate,
             line.random_input_len,
             line.random_output_len,
@@ -136,6 +146,7 @@ def _run(
         via="import",
         workload=Workload(
             prompts=safe(line.dataset_name),
+            digest=safe(line.prompts_digest),
             endpoint=_ENDPOINTS.get(line.backend, ""),
             output_tokens=line.random_output_len if random else None,
             input_tokens=line.random_input_len if random else None,
@@ -161,7 +172,14 @@ def _cell(line: _Line, row: dict[str, Any], before: Sequence[Cell]) -> Cell:
         itl_ms=distribution(
             1000.0 * gap for gaps in line.itls or () for gap in gaps if math.isfinite(gap)
         ),
-        warnings=(LIFETIME,) if accept else (),
+        steps=StepTimes(
+            source=None if line.step_source is None else safe(line.step_source),
+            step=_number(line.step_ms),
+            verify=_number(line.verify_ms),
+            draft=_number(line.draft_ms),
+            draft_extend=_number(line.draft_extend_ms),
+        ),
+        warnings=(LIFETIME,) if accept and line.accept_histogram is None else (),
         summary=Summary(
             completed=line.completed,
             output_tokens=line.total_output_tokens,

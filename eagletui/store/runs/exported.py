@@ -1,8 +1,10 @@
 """Runs as a file to hand on: JSON, one document a line.
 
 The first line is `{"eagletui_runs": 1}`; then `{"run": …}` with every cell and request of a run,
-and a line `{"series": …}` for each of its series. What is read is checked like anything that others
-wrote: shown safely, masked again, and refused with its line where it is something else.
+and a line `{"series": …}` for each of its series. A bare run, as `bench --out` writes it, and the
+document of `bench --json`, which has a `run` among others, are read as well. What is read is
+checked like anything that others wrote: shown safely, masked again, and refused with its line where
+it is something else.
 """
 
 from __future__ import annotations
@@ -74,9 +76,13 @@ def export_lines(exported: Iterable[Exported]) -> Iterator[bytes]:
             yield _line({"series": series})
 
 
-def is_header(row: object) -> bool:
-    """Whether a decoded line begins such a file."""
-    return isinstance(row, dict) and HEADER in row
+def is_ours(row: object) -> bool:
+    """Whether a decoded line begins such a file, or is a run by itself."""
+    return isinstance(row, dict) and (HEADER in row or "run" in row or _is_bare(row))
+
+
+def _is_bare(row: dict[str, Any]) -> bool:
+    return "id" in row and "cells" in row
 
 
 def read_export(rows: Iterable[tuple[int, Any]]) -> tuple[Exported, ...]:
@@ -88,7 +94,7 @@ def read_export(rows: Iterable[tuple[int, Any]]) -> tuple[Exported, ...]:
     runs: dict[str, Run] = {}
     series: dict[str, dict[str, Window]] = {}
     for number, row in rows:
-        kind, value = next(iter(row.items())) if isinstance(row, dict) and row else ("", None)
+        kind, value = _kind(row)
         if kind == HEADER:
             if not isinstance(value, int) or value > VERSION:
                 raise ExportProblem(
@@ -109,6 +115,16 @@ def read_export(rows: Iterable[tuple[int, Any]]) -> tuple[Exported, ...]:
         else:
             raise ExportProblem("it is neither a run nor a series.", line=number)
     return tuple(Exported(run=run, series=series.get(id_, {})) for id_, run in runs.items())
+
+
+def _kind(row: object) -> tuple[str, Any]:
+    if not isinstance(row, dict):
+        return "", None
+    if _is_bare(row):
+        return "run", row
+    return next(
+        ((kind, row[kind]) for kind in (HEADER, "run", "series") if kind in row), ("", None)
+    )
 
 
 def _line(value: object) -> bytes:

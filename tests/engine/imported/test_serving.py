@@ -78,6 +78,23 @@ def test_a_line_is_a_cell_with_its_summary() -> None:
     assert figures.wall_step_ms == pytest.approx(11.0 * 2.1)
 
 
+def test_lines_that_eagletui_wrote_have_their_own_accept_length_and_steps() -> None:
+    ours = {
+        "request_rate": "inf",
+        "accept_histogram": [10, 20],
+        "prompts_digest": "ab" * 32,
+        "verify_ms": 5.3,
+        "step_ms": 6.1,
+        "step_source": "device timer",
+    }
+    (run,) = _runs({**LINE, **ours})
+    (cell,) = run.cells
+    assert cell.warnings == ()
+    assert (cell.steps.verify, cell.steps.step, cell.steps.source) == (5.3, 6.1, "device timer")
+    assert run.workload.digest == "ab" * 32
+    assert run.workload.rate is None
+
+
 def test_lines_of_one_setting_are_cells_and_repeats() -> None:
     (run,) = _runs(LINE, {**LINE, "max_concurrency": 1}, {**LINE, "output_throughput": 510.0})
     assert [(cell.concurrency, cell.repeat) for cell in run.cells] == [(8, 0), (1, 0), (8, 1)]
