@@ -16,6 +16,7 @@ from eagletui.model.errors import EagletuiError
 # name → "module:attribute" of its click command and its one line of help; one row a command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("eagletui.cli.check:check", "Check a profile or command before it starts."),
+    "compare": ("eagletui.cli.compare:compare", "Put runs side by side."),
     "completion": ("eagletui.cli.completion:completion", "Print a completion script for a shell."),
     "demo": ("eagletui.cli.demo:demo", "Show the live screen on a simulated host."),
     "doctor": ("eagletui.cli.doctor:doctor", "Check this machine, a host and its servers."),
@@ -28,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List, show, compare, write and import profiles.",
     ),
     "restart": ("eagletui.cli.stop:restart", "Start a server again as it is."),
+    "runs": ("eagletui.cli.runs:runs", "List, show, tag, remove, export and import runs."),
     "status": ("eagletui.cli.status:status", "Look once at a host and its servers."),
     "stop": ("eagletui.cli.stop:stop", "End a server and wait until its GPUs are free."),
 }

@@ -59,6 +59,11 @@ def launches_file() -> Path:
     return data_folder() / "launches.json"
 
 
+def runs_file() -> Path:
+    """Measured runs, live sessions' series and saved comparisons."""
+    return data_folder() / "runs.db"
+
+
 PLACES: dict[str, Callable[[], Path]] = {
     "config": config_folder,
     "config file": config_file,
@@ -66,5 +71,6 @@ PLACES: dict[str, Callable[[], Path]] = {
     "user profiles": profiles_folder,
     "data": data_folder,
     "learned launches": launches_file,
+    "runs": runs_file,
     "installations": installations_folder,
 }

@@ -1,0 +1,167 @@
+"""`eagletui compare`: runs side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from eagletui.cli.options import json_option
+from eagletui.cli.output import echo_json
+from eagletui.cli.run_store import open_runs
+from eagletui.model.compare import Comparison as Found
+from eagletui.model.compare import compare as compared
+from eagletui.model.compare import comparison_document, natural_baseline
+from eagletui.model.errors import UsageError
+from eagletui.model.run import Run
+from eagletui.model.text import visible
+from eagletui.store.runs.database import Database
+from eagletui.store.runs.errors import RunNotFound
+from eagletui.store.runs.runs import Comparison, Runs
+
+FORMATS = ("table", "json", "csv", "md", "html")
+
+
+@click.command()
+@click.argument("words", metavar="A B...", nargs=-1, required=True)
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="Measure against this one; without it, against the first that does not speculate.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="md can be pasted into an issue; html is one file without scripts.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write this file instead of standard output; it must not be there yet.",
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--save", metavar="NAME", help="Keep this comparison; NAME alone shows it again.")
+@json_option
+def compare(
+    words: tuple[str, ...],
+    baseline: str | None,
+    form: str,
+    output: Path | None,
+    force: bool,
+    save: str | None,
+    as_json: bool,
+) -> None:
+    """Put runs side by side: what differs, what is faster, what is a tie.
+
+    A and B are runs (an id, the beginning of one, a name), a saved comparison, or files:
+    eagletui's export, bench_serving's JSONL, /generate replies. A file's runs are not kept.
+    """
+    with open_runs() as (database, kept):
+        runs, against = _chosen(kept, words, baseline)
+        if save is not None:
+            _save(kept, save, runs, against)
+        found = compared(runs, against)
+        form = "json" if as_json else form
+        if form == "json" and output is None:
+            echo_json(comparison_document(found))
+            return
+        text = _text(form, found, database)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    from eagletui.cli.run_export import write_export
+
+    write_export(output, [text.encode()], force=force)
+    click.echo(visible(str(output)), err=True)
+
+
+def _text(form: str, found: Found, database: Database) -> str:
+    from eagletui.store.reports.text import csv_text, markdown_lines, table_lines
+
+    if form == "csv":
+        return csv_text(found)
+    if form == "html":
+        from eagletui.store.reports.page import DRAWN, page
+        from eagletui.store.runs.series import SeriesStore
+
+        ids = [side.run.id for side in found.sides]
+        return page(found, SeriesStore(database).overviews(ids, DRAWN))
+    if form == "json":
+        import msgspec
+
+        document = msgspec.json.encode(comparison_document(found))
+        return msgspec.json.format(document, indent=2).decode() + "\n"
+    lines = markdown_lines(found) if form == "md" else map(visible, table_lines(found))
+    return "".join(f"{line}\n" for line in lines).lstrip("\n")
+
+
+def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[list[Run], str | None]:
+    """The runs that are meant, each once, and the id of the baseline where one is named."""
+    saved = kept.comparison(words[0]) if len(words) == 1 else None
+    if saved is not None and not _is_run(kept, words[0]):
+        words, baseline = saved.runs, saved.baseline if baseline is None else baseline
+    runs: dict[str, Run] = {}
+    named: dict[str, list[str]] = {}
+    for word in words:
+        found = _meant(kept, word)
+        named[word] = [run.id for run in found]
+        runs.update((run.id, run) for run in found)
+    against = None
+    if baseline is not None:
+        ids = named.get(baseline)
+        old = _meant(kept, baseline) if ids is None else tuple(runs[id_] for id_ in ids)
+        if len(old) != 1:
+            raise UsageError(f"{baseline} holds {len(old)} runs, and a baseline is one.")
+        runs = {old[0].id: old[0], **runs} if old[0].id not in runs else runs
+        against = old[0].id
+    if len(runs) < 2:
+        raise UsageError(
+            "A comparison is of two runs or more.",
+            advice="Name another one; `eagletui runs list` shows them all.",
+        )
+    return list(runs.values()), against
+
+
+def _is_run(kept: Runs, word: str) -> bool:
+    try:
+        kept.id(word)
+    except RunNotFound:
+        return False
+    return True
+
+
+def _meant(kept: Runs, word: str) -> tuple[Run, ...]:
+    """A run of the database, or those of a file of that name."""
+    try:
+        return (kept.find(word),)
+    except RunNotFound:
+        path = Path(word)
+        if not path.is_file():
+            raise
+    from eagletui.cli.run_files import read_runs
+
+    return tuple(one.run for one in read_runs(path))
+
+
+def _save(kept: Runs, name: str, runs: Sequence[Run], baseline: str | None) -> None:
+    known = {row.id for row in kept.rows()}
+    strange = [run.name or run.id for run in runs if run.id not in known]
+    if strange:
+        raise UsageError(
+            f"These runs are not kept: {', '.join(strange)}.",
+            advice="Keep them with `eagletui runs import FILE` first.",
+        )
+    kept.save_comparison(
+        Comparison(
+            name=name,
+            saved=time.time(),
+            runs=tuple(run.id for run in runs),
+            baseline=baseline or natural_baseline(runs).id,
+        )
+    )

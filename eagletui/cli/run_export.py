@@ -1,0 +1,34 @@
+"""Writing a file of runs, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.store.files import write_whole
+
+
+def write_export(path: Path, lines: Iterable[bytes], *, force: bool) -> None:
+    """Write the lines; a file that is there stays unless `force` is given.
+
+    Raises:
+        UsageError: it is there, or it is a folder.
+        EagletuiError: it can't be written.
+    """
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already.", advice="Name another file, or say --force.")
+    if not path.parent.is_dir():
+        raise UsageError(f"There is no folder {path.parent}.", advice="Make it first.")
+    try:
+        write_whole(path, b"".join(lines))
+        # `write_whole` writes for the owner alone; this is meant to be handed on.
+        mask = os.umask(0)
+        os.umask(mask)
+        path.chmod(0o666 & ~mask)
+    except OSError as error:
+        raise EagletuiError(
+            f"{path} could not be written: {error.strerror}.",
+            advice="Make room, or name a file on another disk.",
+        ) from error

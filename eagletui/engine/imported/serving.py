@@ -1,0 +1,234 @@
+"""`python -m sglang.bench_serving`'s lines: one a cell, several of one setting are one run.
+
+Fields as 0.4.6 to 0.5.23 write them (`sglang/benchmark/serving.py`, before `bench_serving.py`);
+`input_lens`, `output_lens`, `ttfts`, `itls` and `errors` only with `--output-details`. Its
+`accept_length` is the server's average since it started or was flushed, not the cell's.
+`eagletui bench --export` writes the same fields and some of its own: then it is the cell's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from eagletui.engine.imported.problem import ImportProblem
+from eagletui.engine.imported.server import surroundings_of
+from eagletui.model.run import Cell, Run, Sent, StepTimes, Summary, Surroundings, Workload
+from eagletui.model.safe import safe
+from eagletui.model.statistics import distribution
+
+LIFETIME = "The accept length is the server's average since its start, not this cell's own."
+
+# Our names of a latency's figures → theirs.
+_FIGURES = {"mean": "mean", "p50": "median", "p90": "p90", "p99": "p99"}
+_ENDPOINTS = {
+    "sglang": "/generate",
+    "sglang-native": "/generate",
+    "sglang-oai": "/v1/completions",
+    "sglang-oai-chat": "/v1/chat/completions",
+    "vllm": "/v1/completions",
+    "vllm-chat": "/v1/chat/completions",
+    "lmdeploy": "/v1/completions",
+    "lmdeploy-chat": "/v1/chat/completions",
+}
+
+
+class _Line(msgspec.Struct):
+    duration: float
+    completed: int
+    total_output_tokens: int
+    output_throughput: float
+    backend: str = ""
+    dataset_name: str = ""
+    tag: str | None = None
+    request_rate: float | str | None = None
+    max_concurrency: int | None = None
+    concurrency: float | None = None
+    accept_length: float | None = None
+    random_output_len: int | None = None
+    random_input_len: int | None = None
+    server_info: Any = None
+    input_lens: list[int] | None = None
+    output_lens: list[int] | None = None
+    ttfts: list[float] | None = None
+    itls: list[list[float]] | None = None
+    errors: list[str] | None = None
+    # Ours.
+    accept_histogram: list[int] | None = None
+    prompts_digest: str = ""
+    verify_ms: float | None = None
+    draft_ms: float | None = None
+    draft_extend_ms: float | None = None
+    step_ms: float | None = None
+    step_source: str | None = None
+
+
+def is_serving(row: object) -> bool:
+    """Whether a decoded line is one of these."""
+    return isinstance(row, dict) and "output_throughput" in row and "duration" in row
+
+
+def runs_of_serving(
+    rows: Iterable[tuple[int, Any]], *, seed: str, name: str, source: str
+) -> tuple[Run, ...]:
+    """The runs of a file: lines of one tag, server and workload make one; again, a repeat.
+
+    Args:
+        rows: decoded lines with their numbers.
+        seed: what their ids are made from.
+
+    Raises:
+        ImportProblem: a line is something else.
+    """
+    groups: dict[str, tuple[_Line, Surroundings, list[Cell]]] = {}
+    for number, row in rows:
+        try:
+            line = msgspec.convert(row, _Line, strict=False)
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise ImportProblem(
+                f"this is no line of bench_serving: {safe(str(error))}.", line=number
+            ) from error
+        if not (math.isfinite(line.duration) and line.duration > 0.0):
+            raise ImportProblem("its duration is not above 0.", line=number)
+        surroundings = surroundings_of(line.server_info) or Surroundings()
+        cells = groups.setdefault(_key(line, surroundings), (line, surroundings, []))[2]
+        cells.append(_cell(line, row, cells))
+    return tuple(
+        _run(
+            line,
+            surroundings,
+            cells,
+            run=hashlib.sha256(f"{seed}/{index}".encode()).hexdigest()[:12],
+            name=name if len(groups) == 1 else f"{name}-{index + 1}",
+            source=source,
+        )
+        for index, (line, surroundings, cells) in enumerate(groups.values())
+    )
+
+
+def _key(line: _Line, surroundings: Surroundings) -> str:
+    # The server's own arguments hold what drifts while it runs, such as its last throughput.
+    return repr(
+        (
+            line.tag,
+            line.backend,
+            line.dataset_name,
+            line.prompts_digest,
+            line.request_rate,
+            line.random_input_len,
+            line.random_output_len,
+            surroundings.model,
+            surroundings.speculative,
+            surroundings.versions,
+            surroundings.tensor_parallel,
+        )
+    )
+
+
+def _run(
+    line: _Line,
+    surroundings: Surroundings,
+    cells: list[Cell],
+    *,
+    run: str,
+    name: str,
+    source: str,
+) -> Run:
+    rate = _number(line.request_rate)
+    random = line.dataset_name.startswith("random")
+    return Run(
+        id=run,
+        name=safe(line.tag) if line.tag else name,
+        via="import",
+        workload=Workload(
+            prompts=safe(line.dataset_name),
+            digest=safe(line.prompts_digest),
+            endpoint=_ENDPOINTS.get(line.backend, ""),
+            output_tokens=line.random_output_len if random else None,
+            input_tokens=line.random_input_len if random else None,
+            rate=rate,
+            requests=max(cell.summary.completed for cell in cells if cell.summary),
+            repeats=max(cell.repeat for cell in cells) + 1,
+        ),
+        surroundings=surroundings,
+        cells=tuple(cells),
+        source=source,
+    )
+
+
+def _cell(line: _Line, row: dict[str, Any], before: Sequence[Cell]) -> Cell:
+    concurrency = line.max_concurrency or max(1, round(_number(line.concurrency) or 1.0))
+    accept = _number(line.accept_length)
+    requests = _requests(line)
+    return Cell(
+        concurrency=concurrency,
+        repeat=sum(cell.concurrency == concurrency for cell in before),
+        seconds=line.duration,
+        requests=requests,
+        itl_ms=distribution(
+            1000.0 * gap for gaps in line.itls or () for gap in gaps if math.isfinite(gap)
+        ),
+        steps=StepTimes(
+            source=None if line.step_source is None else safe(line.step_source),
+            step=_number(line.step_ms),
+            verify=_number(line.verify_ms),
+            draft=_number(line.draft_ms),
+            draft_extend=_number(line.draft_extend_ms),
+        ),
+        warnings=(LIFETIME,) if accept and line.accept_histogram is None else (),
+        summary=Summary(
+            completed=line.completed,
+            output_tokens=line.total_output_tokens,
+            tok_s=_number(line.output_throughput),
+            accept_length=accept or None,
+            ttft_ms=_figures(row, "ttft"),
+            tpot_ms=_figures(row, "tpot"),
+            latency_ms=_figures(row, "e2e_latency"),
+        ),
+    )
+
+
+def _requests(line: _Line) -> tuple[Sent, ...]:
+    """Each request, where all columns are there and of one length."""
+    columns = (line.output_lens, line.ttfts, line.itls)
+    if any(column is None for column in columns):
+        return ()
+    outputs, ttfts, itls = line.output_lens or [], line.ttfts or [], line.itls or []
+    inputs: Sequence[int | None] = line.input_lens or [None] * len(outputs)
+    errors = line.errors or [""] * len(outputs)
+    if {len(ttfts), len(itls), len(inputs), len(errors)} != {len(outputs)}:
+        return ()
+    return tuple(
+        Sent(began=0.0, prompt_tokens=prompt, error=safe(error)[:200] or "no tokens")
+        if error or tokens < 1
+        else Sent(
+            began=0.0,
+            ttft=ttft,
+            latency=ttft + math.fsum(gaps),
+            prompt_tokens=prompt,
+            output_tokens=tokens,
+        )
+        for prompt, tokens, ttft, gaps, error in zip(
+            inputs, outputs, ttfts, itls, errors, strict=True
+        )
+    )
+
+
+def _figures(row: dict[str, Any], latency: str) -> dict[str, float]:
+    found = {ours: _number(row.get(f"{theirs}_{latency}_ms")) for ours, theirs in _FIGURES.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _number(value: object) -> float | None:
+    """A finite number, also one that was written as a text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,168 @@
+"""A comparison as lines of a terminal, as Markdown for an issue, and as CSV for a spreadsheet."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+
+from eagletui.model.compare import Comparison
+from eagletui.model.compare_figures import LATENCY_FIGURES
+from eagletui.model.text import visible
+from eagletui.store.reports.sheets import Sheet, names, sentences, sheets
+
+WIDTH = 118
+"""Columns that a table takes of a terminal, as long as one run fits into them."""
+
+LEGEND = "* keeps runs from being compared where it is not the only change."
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~!&$])")
+
+
+# --- a terminal -----------------------------------------------------------------------------------
+
+
+def table_lines(comparison: Comparison) -> Iterator[str]:
+    """The report as aligned text."""
+    for sheet in sheets(comparison):
+        yield ""
+        yield sheet.title
+        yield from _abreast(sheet)
+    if any(one.unlike for one in comparison.differences):
+        yield ""
+        yield LEGEND
+    for index, line in enumerate(sentences(comparison)):
+        if not index:
+            yield ""
+        yield line
+
+
+def _abreast(sheet: Sheet) -> Iterator[str]:
+    """As many runs beside each other as there is room for; more go below."""
+    columns = list(zip(sheet.header, *sheet.rows, strict=True))
+    widths = [max(len(visible(text)) for text in column) + 2 for column in columns]
+    first = 1
+    while first < len(columns):
+        past, room = first + 1, WIDTH - widths[0] - widths[first]
+        while past < len(columns) and widths[past] <= room:
+            room -= widths[past]
+            past += 1
+        yield from aligned(
+            [(row[0], *row[first:past]) for row in (sheet.header, *sheet.rows)], right=True
+        )
+        first = past
+        if first < len(columns):
+            yield ""
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> Iterator[str]:
+    """Columns of equal width, indented; all but the first to the right where it is asked for."""
+    shown = [tuple(map(visible, row)) for row in rows]
+    if not shown:
+        return
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = (
+            text.rjust(width) if right and index else text.ljust(width)
+            for index, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def markdown_lines(comparison: Comparison) -> Iterator[str]:
+    """The report as GitHub's Markdown; nothing of a run's own text is markup in it."""
+    baseline = next(
+        name
+        for side, name in zip(comparison.sides, names(comparison), strict=True)
+        if side.run.id == comparison.baseline
+    )
+    yield f"## Comparison against {_escaped(baseline)}"
+    for sheet in sheets(comparison):
+        yield ""
+        yield f"### {sheet.title}"
+        yield ""
+        yield _row(sheet.header)
+        yield f"|{'---|'}{'--:|' * (len(sheet.header) - 1)}"
+        for row in sheet.rows:
+            yield _row(row)
+    if any(one.unlike for one in comparison.differences):
+        yield ""
+        yield _escaped(LEGEND)
+    for index, line in enumerate(sentences(comparison)):
+        if not index:
+            yield ""
+        yield f"- {_escaped(line)}"
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    # A zero-width joint keeps `@name` from calling somebody.
+    return _MARKDOWN.sub(r"\\\1", visible(text)).replace("@", "@\u2060")
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+_COLUMNS = (
+    "id", "name", "speculative", "concurrency", "repeats", "requests", "failed",
+    "tok_s", "tok_s_low", "tok_s_high", "ratio", "ratio_low", "ratio_high", "verdict", "why",
+    "accept_length", "acceptance_by_position", "step_ms", "verify_ms", "draft_ms",
+    "draft_extend_ms", "other_ms", "needed_accept_length",
+)  # fmt: skip
+
+
+def csv_text(comparison: Comparison) -> str:
+    """One line for each run and concurrency, numbers unrounded."""
+    import csv  # costs what the other formats need not pay
+
+    needed = {(even.run, even.concurrency): even.needed for even in comparison.break_even}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    latencies = [f"{name}_{figure}_ms" for name in ("ttft", "tpot") for figure in LATENCY_FIGURES]
+    writer.writerow([*_COLUMNS, *latencies])
+    for side in comparison.sides:
+        for cell in side.cells:
+            verdict = comparison.verdict(side.run.id, cell.concurrency)
+            interval = cell.tok_s_interval
+            row = (
+                side.run.id,
+                side.run.name,
+                side.run.surroundings.speculative.short,
+                cell.concurrency,
+                cell.repeats,
+                cell.requests,
+                cell.failed,
+                cell.tok_s,
+                interval.low if interval else None,
+                interval.high if interval else None,
+                verdict.ratio if verdict else None,
+                verdict.low if verdict else None,
+                verdict.high if verdict else None,
+                verdict.verdict if verdict else "baseline",
+                verdict.why if verdict else "",
+                cell.accept_length,
+                " ".join("" if share is None else f"{share:.6g}" for share in cell.acceptance),
+                cell.step_ms,
+                cell.verify_ms,
+                cell.draft_ms,
+                cell.draft_extend_ms,
+                cell.other_ms,
+                needed.get((side.run.id, cell.concurrency)),
+                *(cell.ttft_ms[figure] for figure in LATENCY_FIGURES),
+                *(cell.tpot_ms[figure] for figure in LATENCY_FIGURES),
+            )
+            writer.writerow([_plain(value) for value in row])
+    return out.getvalue()
+
+
+def _plain(value: object) -> object:
+    """A spreadsheet takes a text that begins so for a formula."""
+    if isinstance(value, str):
+        value = visible(value)
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@") else value
+    return value

@@ -1,0 +1,348 @@
+"""Runs on disk: kept while they are measured, found by what a person calls them, annotated."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from eagletui.model.base import Data
+from eagletui.model.near import nearest
+from eagletui.model.run import Cell, Run
+from eagletui.store.runs.database import Database
+from eagletui.store.runs.errors import RunExists, RunNotFound, RunsDamaged
+
+LEAST_PREFIX = 2
+
+_T = TypeVar("_T")
+
+
+class RunRow(Data, frozen=True):
+    """What a list shows of a run."""
+
+    id: str
+    name: str
+    began: float
+    ended: float | None
+    partial: bool
+    model: str
+    speculative: str
+    concurrency: tuple[int, ...]
+    notes: str
+    tags: tuple[str, ...]
+
+
+class Comparison(Data, frozen=True):
+    """Runs that were put side by side under a name.
+
+    Attributes:
+        runs: their ids, in order.
+        baseline: the id of the one the others are measured against.
+    """
+
+    name: str
+    saved: float
+    runs: tuple[str, ...]
+    baseline: str
+
+
+class Runs:
+    """The runs and comparisons of one database. Every method may raise `RunsError`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # --- keeping ----------------------------------------------------------------------------------
+
+    def add(self, run: Run) -> None:
+        """Keep a run as it is, with its cells.
+
+        Raises:
+            RunExists: one of this id is kept already, or one with the very same cells.
+        """
+        digest = digest_of(run)
+        with self._database.write() as connection:
+            known = connection.execute(
+                "SELECT id, name FROM runs WHERE id = ? OR (digest = ? AND digest != '')",
+                (run.id, digest),
+            ).fetchone()
+            if known is not None:
+                raise RunExists(
+                    f"This run is kept already: {known[0]} {known[1]}".rstrip() + ".",
+                    advice=f"`eagletui runs show {known[0]}` shows it.",
+                )
+            self._insert(connection, run, digest)
+
+    def begin(self, run: Run) -> None:
+        """Keep a run that is about to be measured; it counts as partial until `finish`.
+
+        Raises:
+            RunExists: one of this id is kept already.
+        """
+        self.add(replace(run, cells=(), ended=None, partial=True))
+
+    def add_cell(self, run: str, cell: Cell) -> None:
+        """Keep one more cell of a run that was begun: nothing takes it away again.
+
+        Raises:
+            RunNotFound: no run has this id.
+        """
+        with self._database.write() as connection:
+            self._must_be_there(connection, run)
+            (position,) = connection.execute(
+                "SELECT coalesce(max(position) + 1, 0) FROM cells WHERE run = ?", (run,)
+            ).fetchone()
+            connection.execute("INSERT INTO cells VALUES (?, ?, ?)", (run, position, _packed(cell)))
+
+    def finish(self, run: str, *, ended: float, partial: bool = False) -> None:
+        """Say that a run is measured, or was cancelled (`partial`).
+
+        Raises:
+            RunNotFound: no run has this id.
+        """
+        with self._database.write() as connection:
+            self._must_be_there(connection, run)
+            connection.execute(
+                "UPDATE runs SET ended = ?, partial = ? WHERE id = ?", (ended, partial, run)
+            )
+            digest = digest_of(self._run(connection, run))
+            connection.execute("UPDATE runs SET digest = ? WHERE id = ?", (digest, run))
+
+    def rename(self, run: str, name: str) -> None:
+        """Call a run by another name.
+
+        Raises:
+            RunNotFound: no run has this id.
+        """
+        self._set(run, "name", name)
+
+    def note(self, run: str, notes: str) -> None:
+        """Put other notes in the place of a run's.
+
+        Raises:
+            RunNotFound: no run has this id.
+        """
+        self._set(run, "notes", notes)
+
+    def tag(self, run: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> tuple[str, ...]:
+        """Put tags on a run and take others off; all it has then, in alphabetical order.
+
+        Raises:
+            RunNotFound: no run has this id.
+        """
+        with self._database.write() as connection:
+            self._must_be_there(connection, run)
+            (known,) = connection.execute("SELECT tags FROM runs WHERE id = ?", (run,)).fetchone()
+            tags = sorted({*_words(known), *add} - set(remove))
+            connection.execute("UPDATE runs SET tags = ? WHERE id = ?", (_text(tags), run))
+        return tuple(tags)
+
+    def remove(self, run: str) -> None:
+        """Take a run away for good, with its series; comparisons that name it stay.
+
+        Raises:
+            RunNotFound: no run has this id.
+        """
+        with self._database.write() as connection:
+            self._must_be_there(connection, run)
+            connection.execute("DELETE FROM runs WHERE id = ?", (run,))
+
+    # --- finding ----------------------------------------------------------------------------------
+
+    def rows(self) -> tuple[RunRow, ...]:
+        """Every run, the newest first."""
+        with self._database.read() as connection:
+            ids = [row[0] for row in connection.execute("SELECT id FROM runs ORDER BY began DESC")]
+            return tuple(_row(self._run(connection, run)) for run in ids)
+
+    def get(self, run: str) -> Run:
+        """The run of an id.
+
+        Raises:
+            RunNotFound: no run has this id.
+        """
+        with self._database.read() as connection:
+            return self._run(connection, run)
+
+    def find(self, word: str) -> Run:
+        """The run that a person means: by its id, its name, or the beginning of its id.
+
+        Raises:
+            RunNotFound: none is called so, or more than one.
+        """
+        with self._database.read() as connection:
+            return self._run(connection, self._meant(connection, word))
+
+    def id(self, word: str) -> str:
+        """The id of the run that `find` finds.
+
+        Raises:
+            RunNotFound: none is called so, or more than one.
+        """
+        with self._database.read() as connection:
+            return self._meant(connection, word)
+
+    # --- comparisons ------------------------------------------------------------------------------
+
+    def save_comparison(self, comparison: Comparison) -> None:
+        """Keep a comparison, in the place of one of the same name."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO comparisons VALUES (?, ?, ?, ?)",
+                (
+                    comparison.name,
+                    comparison.saved,
+                    _text(comparison.runs),
+                    comparison.baseline,
+                ),
+            )
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every saved one, the newest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT name, saved, runs, baseline FROM comparisons ORDER BY saved DESC, name"
+            ).fetchall()
+        return tuple(
+            Comparison(name=name, saved=saved, runs=_words(runs), baseline=baseline)
+            for name, saved, runs, baseline in rows
+        )
+
+    def comparison(self, name: str) -> Comparison | None:
+        """The one of this name, None where there is none."""
+        return next((kept for kept in self.comparisons() if kept.name == name), None)
+
+    def remove_comparison(self, name: str) -> bool:
+        """Forget a comparison, not its runs; whether there was one."""
+        with self._database.write() as connection:
+            removed = connection.execute("DELETE FROM comparisons WHERE name = ?", (name,))
+            return removed.rowcount > 0
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _insert(self, connection: sqlite3.Connection, run: Run, digest: str) -> None:
+        connection.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                run.id,
+                run.name,
+                run.began,
+                run.ended,
+                run.partial,
+                digest,
+                run.notes,
+                _text(run.tags),
+                _packed(replace(run, cells=())),
+            ),
+        )
+        connection.executemany(
+            "INSERT INTO cells VALUES (?, ?, ?)",
+            [(run.id, index, _packed(cell)) for index, cell in enumerate(run.cells)],
+        )
+
+    def _run(self, connection: sqlite3.Connection, run: str) -> Run:
+        row = connection.execute(
+            "SELECT name, ended, partial, notes, tags, document FROM runs WHERE id = ?", (run,)
+        ).fetchone()
+        if row is None:
+            raise _not_found(connection, run)
+        name, ended, partial, notes, tags, document = row
+        cells = connection.execute(
+            "SELECT document FROM cells WHERE run = ? ORDER BY position", (run,)
+        ).fetchall()
+        try:
+            return replace(
+                _unpacked(document, Run),
+                name=name,
+                ended=ended,
+                partial=bool(partial),
+                notes=notes,
+                tags=_words(tags),
+                cells=tuple(_unpacked(cell, Cell) for (cell,) in cells),
+            )
+        except (zlib.error, msgspec.MsgspecError) as error:
+            raise RunsDamaged(
+                f"Run {run} in {self._database.path} can't be read: {error}.",
+                meaning="Its row is damaged; the other runs are not.",
+                advice=f"`eagletui runs rm {run}` takes it away, if a copy of the file has it.",
+            ) from error
+
+    def _set(self, run: str, column: str, value: str) -> None:
+        with self._database.write() as connection:
+            self._must_be_there(connection, run)
+            connection.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (value, run))
+
+    def _must_be_there(self, connection: sqlite3.Connection, run: str) -> None:
+        if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone() is None:
+            raise _not_found(connection, run)
+
+    def _meant(self, connection: sqlite3.Connection, word: str) -> str:
+        rows: list[tuple[str, str]] = connection.execute(
+            "SELECT id, name FROM runs ORDER BY began DESC"
+        ).fetchall()
+        for found in (
+            [id_ for id_, _ in rows if id_ == word],
+            [id_ for id_, name in rows if name == word],
+            [id_ for id_, _ in rows if len(word) >= LEAST_PREFIX and id_.startswith(word)],
+        ):
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise RunNotFound(
+                    f"{len(found)} runs are called {word}: {', '.join(found[:8])}"
+                    f"{', …' if len(found) > 8 else ''}.",
+                    advice="Name one by its id, or by the beginning of it.",
+                )
+        raise _not_found(connection, word)
+
+
+def digest_of(run: Run) -> str:
+    """SHA-256 of what was measured, whatever it is called since; "" of a run without cells."""
+    if not run.cells:
+        return ""
+    return hashlib.sha256(msgspec.json.encode((run.workload, run.cells))).hexdigest()
+
+
+def _not_found(connection: sqlite3.Connection, word: str) -> RunNotFound:
+    rows: list[tuple[str, str]] = connection.execute("SELECT id, name FROM runs").fetchall()
+    near = nearest(word, [name for pair in rows for name in pair if name], cutoff=0.6)
+    return RunNotFound(
+        f"There is no run called {word}.",
+        advice=f"Did you mean {near}?" if near else "`eagletui runs list` shows them all.",
+    )
+
+
+def _row(run: Run) -> RunRow:
+    return RunRow(
+        id=run.id,
+        name=run.name,
+        began=run.began,
+        ended=run.ended,
+        partial=run.partial,
+        model=run.surroundings.model,
+        speculative=run.surroundings.speculative.short,
+        concurrency=tuple(sorted({cell.concurrency for cell in run.cells})),
+        notes=run.notes,
+        tags=run.tags,
+    )
+
+
+def _packed(data: Data) -> bytes:
+    return zlib.compress(msgspec.json.encode(data))
+
+
+def _unpacked(document: bytes, kind: type[_T]) -> _T:
+    return msgspec.json.decode(zlib.decompress(document), type=kind)
+
+
+def _text(words: Sequence[str]) -> str:
+    return msgspec.json.encode(list(words)).decode()
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return msgspec.json.decode(text, type=tuple[str, ...])
