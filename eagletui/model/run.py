@@ -88,6 +88,8 @@ class Cell(Data, frozen=True):
         itl_ms: gaps between chunks over all requests, for each token of a chunk.
         steps: over the same window, from the server's metrics.
         server_tokens: how far the server's own counter of generated tokens moved; None unknown.
+        accept_length: tokens a verify step over the window, from the server's counters; for
+            requests that do not tell theirs. None unknown, or nothing was verified.
         power_watts: mean over the window of all GPUs of the server together; None unknown.
         stopped: why it ended early.
         why: the same in words, with the evidence; "" for a cell that is whole.
@@ -101,6 +103,7 @@ class Cell(Data, frozen=True):
     itl_ms: Quantiles | None = None
     steps: StepTimes = StepTimes()
     server_tokens: int | None = None
+    accept_length: float | None = None
     power_watts: float | None = None
     stopped: StopReason = ""
     why: str = ""
