@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import aiohttp
 
@@ -55,18 +54,17 @@ class _Cell:
         workers = [asyncio.create_task(self._lane(order)) for _ in range(lanes)]
         watching = asyncio.create_task(self._watch())
         stopping = asyncio.create_task(stop.wait())
+        done = asyncio.create_task(_finished(workers))
         try:
-            done: asyncio.Future[Any] = asyncio.gather(*workers)
-            both: set[asyncio.Future[Any]] = {done, stopping}
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({done, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if done.done():
                 done.result()
         finally:
-            for task in (watching, stopping, *workers):
+            for task in (watching, stopping, done, *workers):
                 task.cancel()
             for meter, _ in self._meters.values():
                 meter.fail("stopped")
-            await asyncio.gather(watching, stopping, *workers, return_exceptions=True)
+            await asyncio.gather(watching, stopping, done, *workers, return_exceptions=True)
         return self._ended - self._began
 
     async def _lane(self, order: Iterator[int]) -> None:
@@ -127,6 +125,13 @@ class _Cell:
                     meter.fail(f"no token for {patience:g} s")
                     task.cancel()
             self._heard(Moving(tokens=tokens, running=len(self._meters)))
+
+
+async def _finished(workers: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until all are done; the first that fails is raised."""
+    done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+    for worker in done:
+        worker.result()
 
 
 def _words(error: BaseException) -> str:

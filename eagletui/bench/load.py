@@ -54,6 +54,7 @@ class Reply(Data, frozen=True):
             server does not count while it streams.
         cached_tokens: prompt tokens that came from the prefix cache; None unknown.
         counted: whether the server counted tokens chunk by chunk.
+        tail_bigrams: distinct pairs of words over all at the answer's end; None for a short one.
     """
 
     index: int
@@ -61,6 +62,7 @@ class Reply(Data, frozen=True):
     gaps: tuple[tuple[int, int], ...] = ()
     cached_tokens: int | None = None
     counted: bool = True
+    tail_bigrams: float | None = None
 
 
 class Moving(Data, frozen=True):
@@ -92,6 +94,7 @@ def reply_from(index: int, began: float, found: Mapping[str, Any]) -> Reply:
         gaps=tuple((int(gap), int(tokens)) for gap, tokens in found["gaps"]),
         cached_tokens=found["cached_tokens"],
         counted=bool(found["counted"]),
+        tail_bigrams=found["tail_bigrams"],
         sent=Sent(
             began=began,
             ttft=found["ttft"],

@@ -18,6 +18,12 @@ from typing import Any
 LONGEST_TEXT = 1 << 20
 """Bytes of an answer that are kept to see whether it loops."""
 
+TAIL = 128
+"""Words at an answer's end that are looked at for a loop: most begin well."""
+
+FEWEST = 64
+"""Words of which it can be said whether they loop."""
+
 _COUNT = b'"completion_tokens":'
 # A quote inside a JSON string is escaped, so that no generated text can look like one of these.
 _TEXT = re.compile(
@@ -196,7 +202,7 @@ class StreamMeter:
         """What was measured; times in seconds since `began`.
 
         `gaps` holds pairs: microseconds between two arrivals, and tokens of the second (0 where
-        the server does not count while it streams).
+        the server does not count while it streams). `tail_bigrams` is that of the last words.
         """
         if not self.error and _ABORTED.search(self._usage):
             self.error = "the server aborted it"
@@ -204,6 +210,7 @@ class StreamMeter:
             self.fail("the stream ended before it was complete")
         usage = self._usage[max(self._usage.rfind(b'"meta_info"'), 0) :]
         special = self._special or usage
+        words = _WORDS.findall(self.text())
         lists = _HISTOGRAM.findall(special)
         return {
             "ttft": None if self.first is None else self.first - self.began,
@@ -213,16 +220,16 @@ class StreamMeter:
             "output_tokens": self.tokens,
             "verify_steps": _last(_VERIFIED, special) or None,
             "accepted": [int(n) for n in lists[-1].split(b",") if n.strip()] if lists else [],
-            "distinct_bigrams": distinct_bigrams(self.text()),
+            "distinct_bigrams": distinct_bigrams(words),
+            "tail_bigrams": distinct_bigrams(words[-TAIL:]) if len(words) >= FEWEST else None,
             "counted": bool(self._counts),
             "gaps": [[round(gap * 1e6), tokens] for gap, tokens in self._gaps],
             "error": self.error,
         }
 
 
-def distinct_bigrams(text: str) -> float | None:
-    """Distinct pairs of neighbouring words over all of them; None for fewer than two words."""
-    words = _WORDS.findall(text)
+def distinct_bigrams(words: list[str]) -> float | None:
+    """Distinct pairs of neighbours over all of them; None for fewer than two words."""
     pairs = len(words) - 1
     if pairs < 1:
         return None

@@ -185,7 +185,22 @@ def test_any_bytes_are_survived(reads: list[bytes], native: bool) -> None:
 
 
 def test_distinct_bigrams() -> None:
-    assert distinct_bigrams("") is None
-    assert distinct_bigrams("one") is None
-    assert distinct_bigrams("a b a b a") == 0.5
-    assert distinct_bigrams("水火水火水") == 0.5
+    assert distinct_bigrams([]) is None
+    assert distinct_bigrams(["one"]) is None
+    assert distinct_bigrams(list("ababa")) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "tail"),
+    [
+        ("a b " * 31 + "a", None),
+        ("a b " * 32, 2 / 63),
+        # The end alone is judged, and each sign of a script without spaces is a word.
+        (" ".join(map(str, range(500))) + " a b" * 64, 2 / 127),
+        ("水火" * 40, 2 / 79),
+        (" ".join(map(str, range(500))), 1.0),
+    ],
+)
+def test_a_loop_shows_at_the_end(text: str, tail: float | None) -> None:
+    found = measured((10.1, chat(text, 1)), (10.2, DONE))
+    assert found["tail_bigrams"] == (None if tail is None else pytest.approx(tail))
