@@ -59,6 +59,11 @@ def launches_file() -> Path:
     return data_folder() / "launches.json"
 
 
+def claims_folder() -> Path:
+    """Which benchmark measures which server, while it does."""
+    return data_folder() / "benchmarks"
+
+
 PLACES: dict[str, Callable[[], Path]] = {
     "config": config_folder,
     "config file": config_file,
@@ -67,4 +72,5 @@ PLACES: dict[str, Callable[[], Path]] = {
     "data": data_folder,
     "learned launches": launches_file,
     "installations": installations_folder,
+    "benchmarks": claims_folder,
 }
