@@ -118,6 +118,7 @@ class Measuring:
 
     def cancel(self) -> None:
         """End it; what was measured is kept."""
+        self._note("Cancelled.")
         self._rule(Verdict("cancelled", "Cancelled."))
 
     async def run(self) -> tuple[Cell, ...]:

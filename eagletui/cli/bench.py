@@ -137,7 +137,7 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     else:
         for line in (*table(run), *notes(run, said)):
             click.echo(visible(line))
-    if any(cell.stopped == "cancelled" for cell in run.cells) or "Cancelled." in said:
+    if "Cancelled." in said:
         ctx.exit(INTERRUPTED)
     if run.partial or any(sent.error for cell in run.cells for sent in cell.requests):
         ctx.exit(1)
@@ -168,24 +168,33 @@ def _asked(kind: Any, options: dict[str, Any]) -> Any:
     )  # fmt: skip
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 async def _attended(measure: Any, asked: Any, teller: Any) -> Any:
-    """Ctrl-C cancels the measuring once it runs; before, or a second time, it ends the program."""
+    """Ctrl-C, or being told to end, cancels the measuring once it runs; before, or a second time,
+    it ends the program."""
     loop = asyncio.get_running_loop()
+
+    def let_go() -> None:
+        for number in _ENDING:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(number)
 
     def started(measuring: Any) -> None:
         def interrupt() -> None:
+            let_go()
             measuring.cancel()
             teller.say("Ending; what was measured is kept. Ctrl-C again drops it.")
-            loop.remove_signal_handler(signal.SIGINT)
 
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(signal.SIGINT, interrupt)
+        for number in _ENDING:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, interrupt)
 
     try:
         return await measure(asked, told=teller.progress, said=teller.say, started=started)
     finally:
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.remove_signal_handler(signal.SIGINT)
+        let_go()
 
 
 def _check_writable(path: Path | None) -> None:

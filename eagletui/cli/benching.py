@@ -204,7 +204,10 @@ async def find_server(host: Host, discovery: Discovery, asked: Asked) -> Target:
     targets = tuple(target for target in targets if target.url)
     if asked.url:
         wanted = asked.url.rstrip("/").split("://")[-1]
-        targets = tuple(t for t in targets if t.url.split("://")[-1] == wanted) or targets
+        named = [t for t in targets if t.url.split("://")[-1] == wanted]
+        # The address as it was typed stands beside the process that was found to have it.
+        found = [t for t in named if t.process.pid is not None]
+        targets = tuple(found[:1] or named[:1]) or targets
     if not targets:
         raise UsageError(
             "No SGLang server was found on this host.",
