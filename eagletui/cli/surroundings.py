@@ -28,11 +28,11 @@ _MIB = 1 << 20
 _VERSIONS = """
 import json
 from importlib.metadata import distributions
-wanted = ("sglang", "torch", "flashinfer-python", "nvidia-nccl", "nvidia-cuda-runtime")
+exactly = ("sglang", "torch", "flashinfer-python")
 found = {}
 for d in distributions():
     name = (d.metadata["Name"] or "").lower().replace("_", "-")
-    if name.startswith(wanted):
+    if name in exactly or name.startswith(("nvidia-nccl", "nvidia-cuda-runtime")):
         found[name] = d.version
 print(json.dumps(found))
 """

@@ -22,6 +22,7 @@ from eagletui.cli.bench_words import Teller, progress_line
 from eagletui.cli.main import main
 from eagletui.model.run import Run
 from eagletui.store.claims import AlreadyMeasured, claimed
+from tests import sshd
 from tests.bench.server import FakeServer
 
 Start = Callable[..., FakeServer]
@@ -235,6 +236,35 @@ def test_ctrl_c_keeps_what_was_measured(
     assert [sent.error for sent in run.cells[1].requests] == ["", "stopped"]
     assert "partial" in printed
     assert "c=1 repeat 2 ended early (cancelled)" in printed
+
+
+@pytest.mark.sshd
+@pytest.mark.skipif(sshd.SSHD is None, reason=sshd.MISSING)
+def test_over_ssh_both_ways_count_the_same(start: Start, tmp_path: Path) -> None:
+    """More at once than an SSH connection's usual limit for HTTP."""
+    there = sshd.start_sshd(tmp_path)
+    try:
+        found = {}
+        for way, via in (("no", "client"), ("yes", "host")):
+            server = start()
+            result = CliRunner().invoke(
+                main,
+                [
+                    *("bench", "--host", there.name, "--ssh-config", str(there.config)),
+                    *("--url", server.url, "--on-host", way, "--json", "--repeats", "1"),
+                    *("--concurrency", "24", "--requests", "48", "--output-tokens", "40"),
+                ],
+            )
+            assert result.exit_code == 0, result.output
+            assert server.most_under_way == 24
+            document = json.loads(result.stdout)
+            assert document["run"]["via"] == via
+            (found[way],) = document["cells"]
+    finally:
+        there.stop()
+    for cell in found.values():
+        assert (cell["served"], cell["output_tokens"], cell["server_tokens"]) == (48, 1920, 1920)
+        assert cell["accepted"] == [0, 48 * 20]
 
 
 # --- words ----------------------------------------------------------------------------------------
