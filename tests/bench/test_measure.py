@@ -14,7 +14,7 @@ from eagletui.bench import plan as plans
 from eagletui.bench.client import Client
 from eagletui.bench.eye import Eye
 from eagletui.bench.figures import figures
-from eagletui.bench.measure import Measuring, Progress
+from eagletui.bench.measure import Eta, Measuring, Progress
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.model.errors import EagletuiError
 from eagletui.model.server import Gpu
@@ -253,3 +253,19 @@ def test_starts_are_poisson_and_the_same_again() -> None:
     assert moments[-1] / 3999 == pytest.approx(0.1, rel=0.05)
     assert plans.load(what, first, url="", headers={}, warm=True).starts == ()
     assert len(plans.load(what, first, url="", headers={}).starts) == 4000
+
+
+def test_what_is_left_is_reckoned_from_rounds_of_the_nearest_known() -> None:
+    """A round of one at once took 2 s, of two 3 s; a cell has four and two rounds."""
+    eta = Eta(plans.cells(plan()))
+    eta.begin(0)
+    assert eta.remaining(0.0, 1.0) is None
+    # Half of it took 4 s: 4 s are left of it, then 2 rounds, 4 rounds and 2 rounds of 2 s.
+    assert eta.remaining(0.5, 4.0) == pytest.approx(4.0 + 4.0 + 8.0 + 4.0)
+    eta.end(8.0)
+    eta.begin(1)
+    assert eta.remaining(0.0, 1.0) == pytest.approx(3.0 + 8.0 + 4.0)
+    eta.end(6.0)
+    eta.skip(2)
+    eta.begin(3)
+    assert eta.remaining(0.5, 3.0) == pytest.approx(3.0)

@@ -195,6 +195,15 @@ def test_a_claim_goes_with_its_process_and_a_read_only_disk_holds_nothing_back(
         pass
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_loses_nothing(start: Start) -> None:
+    result = bench(start(), "--out", "/dev/full", "--repeats", "1")
+    assert result.exit_code == 1
+    assert "could not be written: No space left on device" in result.stderr
+    run = msgspec.json.decode(result.stdout.splitlines()[0], type=Run)
+    assert len(run.cells[0].requests) == 4
+
+
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
 
