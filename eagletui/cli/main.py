@@ -15,6 +15,7 @@ from eagletui.model.errors import EagletuiError
 
 # name → "module:attribute" of its click command and its one line of help; one row a command.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "bench": ("eagletui.cli.bench:bench", "Measure what is running."),
     "check": ("eagletui.cli.check:check", "Check a profile or command before it starts."),
     "compare": ("eagletui.cli.compare:compare", "Put runs side by side."),
     "completion": ("eagletui.cli.completion:completion", "Print a completion script for a shell."),

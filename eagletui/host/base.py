@@ -91,8 +91,12 @@ class Host(Protocol):
         """
         ...
 
-    def http(self) -> aiohttp.BaseConnector:
-        """A connector whose connections start on that machine. The caller closes it."""
+    def http(self, limit: int = 8) -> aiohttp.BaseConnector:
+        """A connector whose connections start on that machine. The caller closes it.
+
+        Args:
+            limit: how many connections there may be at once.
+        """
         ...
 
     def wait_lost(self) -> Any:

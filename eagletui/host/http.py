@@ -108,8 +108,10 @@ class ChannelConnector(aiohttp.BaseConnector):
     `connection` gives the live SSH connection, also after a reconnect.
     """
 
-    def __init__(self, connection: Callable[[], asyncssh.SSHClientConnection]) -> None:
-        super().__init__(keepalive_timeout=60.0, limit=8)
+    def __init__(
+        self, connection: Callable[[], asyncssh.SSHClientConnection], limit: int = 8
+    ) -> None:
+        super().__init__(keepalive_timeout=60.0, limit=limit)
         self._connection = connection
 
     async def _create_connection(

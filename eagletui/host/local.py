@@ -177,8 +177,8 @@ class LocalHost(ShellHost):
             return follow_local(path, position=position, history=history)
         return super().follow(path, position=position, history=history)
 
-    def http(self) -> aiohttp.BaseConnector:
-        return aiohttp.TCPConnector(keepalive_timeout=60.0, limit=8)
+    def http(self, limit: int = 8) -> aiohttp.BaseConnector:
+        return aiohttp.TCPConnector(keepalive_timeout=60.0, limit=limit)
 
     async def _spawn(self, argv: Sequence[str]) -> _Process:
         for word in argv:

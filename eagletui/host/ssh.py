@@ -151,8 +151,8 @@ class SshHost(ShellHost):
             advice="Try `ssh HOST true` by hand; it should take well under a second.",
         )
 
-    def http(self) -> aiohttp.BaseConnector:
-        return ChannelConnector(self.connection)
+    def http(self, limit: int = 8) -> aiohttp.BaseConnector:
+        return ChannelConnector(self.connection, limit)
 
     # --- sessions -----------------------------------------------------------------------------
 

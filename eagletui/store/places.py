@@ -64,6 +64,11 @@ def runs_file() -> Path:
     return data_folder() / "runs.db"
 
 
+def claims_folder() -> Path:
+    """Which benchmark measures which server, while it does."""
+    return data_folder() / "benchmarks"
+
+
 PLACES: dict[str, Callable[[], Path]] = {
     "config": config_folder,
     "config file": config_file,
@@ -73,4 +78,5 @@ PLACES: dict[str, Callable[[], Path]] = {
     "learned launches": launches_file,
     "runs": runs_file,
     "installations": installations_folder,
+    "benchmarks": claims_folder,
 }

@@ -1,0 +1,1 @@
+"""Load generation and its results: what a server does under requests of ours."""

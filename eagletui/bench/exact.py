@@ -1,0 +1,84 @@
+"""Prompts of an exact length in tokens, by the server's own tokenizer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import aiohttp
+from msgspec.structs import replace
+
+from eagletui.bench.plan import Plan, Prompt
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.safe import excerpt
+
+# Newer releases serve both; it is in 0.5.23 and not in 0.4.6.
+PATHS = ("/tokenize", "/v1/tokenize")
+_LIMIT = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0)
+
+
+async def exact(
+    plan: Plan, session: aiohttp.ClientSession, url: str, headers: dict[str, str]
+) -> Plan:
+    """The plan with each prompt cut, or repeated, to `input_tokens` tokens.
+
+    Raises:
+        UsageError: the endpoint takes no token numbers.
+        EagletuiError: the server does not tokenize.
+    """
+    if plan.input_tokens is None:
+        return plan
+    if plan.endpoint == "/v1/chat/completions":
+        raise UsageError(
+            "An exact length of the input needs --endpoint /generate or /v1/completions.",
+            meaning="The chat template adds tokens of its own, as many as it likes.",
+        )
+    prompts = []
+    for prompt in plan.prompts:
+        ids = await tokenize(prompt.text, session, url, headers)
+        if not ids:
+            continue
+        rounds = -(-plan.input_tokens // len(ids))
+        prompts.append(Prompt(text=prompt.text, ids=(ids * rounds)[: plan.input_tokens]))
+    return replace(plan, prompts=tuple(prompts))
+
+
+async def tokenize(
+    text: str, session: aiohttp.ClientSession, url: str, headers: dict[str, str]
+) -> tuple[int, ...]:
+    """A text's token numbers.
+
+    Raises:
+        EagletuiError: the server does not tokenize, with what it said.
+    """
+    said = ""
+    for path in PATHS:
+        try:
+            async with session.post(
+                url + path, json={"prompt": text}, headers=headers, timeout=_LIMIT
+            ) as response:
+                body = await response.read()
+                said = f"HTTP {response.status} for {path}: {excerpt(body, 120)}"
+                ids = _ids(body) if response.status == 200 else None
+        except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+            said = str(error)
+            continue
+        if ids is not None:
+            return ids
+    raise EagletuiError(
+        f"The server does not tokenize ({said}).",
+        meaning="Without its tokenizer no length in tokens is exact.",
+        advice="Leave --input-tokens out: each request's own count is measured anyway. Releases "
+        "that tokenize have /tokenize (seen in 0.5.23).",
+    )
+
+
+def _ids(body: bytes) -> tuple[int, ...] | None:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    tokens = found.get("tokens") if isinstance(found, dict) else None
+    if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
+        return None
+    return tuple(tokens)

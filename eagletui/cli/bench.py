@@ -1,0 +1,251 @@
+"""`eagletui bench`: measure what is running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from eagletui.cli.options import api_key_from, host_options, json_option
+from eagletui.cli.output import echo_json
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.text import visible
+
+INTERRUPTED = 130
+MOST_CONCURRENT = 4096
+ENDPOINTS = ("/v1/chat/completions", "/v1/completions", "/generate")
+
+
+class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
+    """`1,8,32`."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = tuple(dict.fromkeys(int(part) for part in str(value).split(",")))
+        except ValueError:
+            self.fail(f"{value!r} is no list of numbers such as 1,8,32.", param, ctx)
+        if not all(1 <= number <= MOST_CONCURRENT for number in found):
+            self.fail(f"each must be 1 to {MOST_CONCURRENT}.", param, ctx)
+        return found
+
+
+@click.command()
+@host_options
+@click.option(
+    "--url", metavar="URL", help="The server's address as seen from the host, overrides discovery."
+)
+@click.option("--pid", type=int, help="The server to measure where there are several.")
+@click.option(
+    "--api-key-env", metavar="NAME", help="The environment variable that holds the API key."
+)
+@click.option(
+    "--concurrency",
+    "concurrencies",
+    type=_Concurrencies(),
+    default="1",
+    show_default=True,
+    metavar="LIST",
+    help="Requests at once: a number, or cells such as 1,8,32.",
+)
+@click.option(
+    "--prompts",
+    default="chat",
+    show_default=True,
+    metavar="SET|FILE",
+    help="chat, code, maths or summary; or a file: JSONL, ShareGPT, one prompt a line.",
+)
+@click.option(
+    "--output-tokens", type=click.IntRange(2, 1 << 20), default=256, show_default=True,
+    help="Of each request, exactly: the end-of-text token is ignored.",
+)  # fmt: skip
+@click.option(
+    "--input-tokens",
+    type=click.IntRange(1, 1 << 24),
+    help="Cut or repeat each prompt to exactly so many, by the server's tokenizer.",
+)
+@click.option(
+    "--requests",
+    type=click.IntRange(1, 1 << 20),
+    help="Of each cell. Without it: 4 for each at once, 32 at least.",
+)
+@click.option("--repeats", type=click.IntRange(1, 100), default=3, show_default=True,
+              help="Of all cells, interleaved.")  # fmt: skip
+@click.option(
+    "--rate",
+    type=click.FloatRange(0.0, min_open=True),
+    metavar="R",
+    help="Begin R requests a second at random moments (Poisson), --concurrency at once at most. "
+    "Without it each next request begins when one is over.",
+)
+@click.option("--temperature", type=click.FloatRange(0.0, 2.0), default=0.0, show_default=True)
+@click.option("--endpoint", type=click.Choice(ENDPOINTS), default=ENDPOINTS[0], show_default=True)
+@click.option(
+    "--on-host",
+    type=click.Choice(["auto", "yes", "no"]),
+    default="auto",
+    show_default=True,
+    help="Send from the host's own Python; auto does where the round trip is over 2 ms.",
+)
+@click.option("--warmup", type=click.IntRange(0, 100), default=1, show_default=True,
+              help="Rounds thrown away before each concurrency's first cell.")  # fmt: skip
+@click.option("--seed", type=int, default=1, show_default=True, help="Of --rate's moments.")
+@click.option("--flush-cache", is_flag=True, help="Empty the prefix cache before each cell.")
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="End nothing where output loops, the KV cache is full, others send: only say so.",
+)
+@click.option("--name", default="", metavar="N", help="Of the run.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the run as JSON."
+)
+@click.option(
+    "--export",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.jsonl",
+    help="Add a line a cell with bench_serving's field names.",
+)
+@json_option
+@click.pass_context
+def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Measure what is running: tok/s, TTFT, TPOT, accept length, times of a step.
+
+    Cells run in turn, each concurrency in each repeat. Ctrl-C keeps what was measured. The exit
+    status is 1 where a cell ended early or a request failed, and 130 after Ctrl-C.
+    """
+    from eagletui.cli.bench_words import Teller, notes, table
+    from eagletui.cli.benching import Asked, measure
+
+    asked = _asked(Asked, options)
+    for path in (options["out"], options["export"]):
+        _check_writable(path)
+    teller = Teller(sys.stderr, live=sys.stderr.isatty())
+    run, said = asyncio.run(_attended(measure, asked, teller))
+    teller.close()
+    _keep(run, options["out"], options["export"])
+    if as_json:
+        echo_json(_document(run, said))
+    else:
+        for line in (*table(run), *notes(run, said)):
+            click.echo(visible(line))
+    if "Cancelled." in said:
+        ctx.exit(INTERRUPTED)
+    if run.partial or any(sent.error for cell in run.cells for sent in cell.requests):
+        ctx.exit(1)
+
+
+def _asked(kind: Any, options: dict[str, Any]) -> Any:
+    host, local, url = options["host"], options["local"], options["url"]
+    if host and local:
+        raise UsageError("Both --host and --local were given.", advice="Choose one of them.")
+    if not host and not local and not url:
+        raise UsageError(
+            "No host was given.",
+            advice="Say --host NAME for a machine reached by SSH, --local for this one, or --url.",
+        )
+    key_name = options["api_key_env"]
+    return kind(
+        target=host,
+        url=url or "",
+        api_key=api_key_from(key_name) if key_name else None,
+        **{
+            name: options[name]
+            for name in (
+                "ssh_config", "pid", "concurrencies", "prompts", "output_tokens", "input_tokens",
+                "requests", "repeats", "rate", "temperature", "endpoint", "on_host", "warmup",
+                "seed", "flush_cache", "keep_going", "name",
+            )
+        },
+    )  # fmt: skip
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+async def _attended(measure: Any, asked: Any, teller: Any) -> Any:
+    """Ctrl-C, or being told to end, cancels the measuring once it runs; before, or a second time,
+    it ends the program."""
+    loop = asyncio.get_running_loop()
+
+    def let_go() -> None:
+        for number in _ENDING:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(number)
+
+    def started(measuring: Any) -> None:
+        def interrupt() -> None:
+            let_go()
+            measuring.cancel()
+            teller.say("Ending; what was measured is kept. Ctrl-C again drops it.")
+
+        for number in _ENDING:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, interrupt)
+
+    try:
+        return await measure(asked, told=teller.progress, said=teller.say, started=started)
+    finally:
+        let_go()
+
+
+def _check_writable(path: Path | None) -> None:
+    """Say that a file cannot be written before an hour is measured for it."""
+    if path is None:
+        return
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise UsageError(f"{visible(str(path))} cannot be written: {error.strerror}.") from None
+
+
+def _keep(run: Any, out: Path | None, export: Path | None) -> None:
+    import msgspec
+
+    from eagletui.bench.export import rows
+
+    try:
+        if out is not None:
+            out.write_bytes(msgspec.json.encode(run) + b"\n")
+        if export is not None:
+            with export.open("ab") as file:
+                for row in rows(run):
+                    file.write(msgspec.json.encode(row) + b"\n")
+    except OSError as error:
+        click.echo(msgspec.json.encode(run).decode())
+        raise EagletuiError(
+            f"The run could not be written: {error.strerror}.",
+            meaning="It stands on standard output instead, as JSON.",
+        ) from None
+
+
+def _document(run: Any, said: list[str]) -> dict[str, Any]:
+    """`bench --json`: the run, and its figures a cell."""
+    import msgspec
+
+    from eagletui.bench.figures import figures
+
+    cells = [
+        {
+            "concurrency": cell.concurrency,
+            "repeat": cell.repeat,
+            "seconds": cell.seconds,
+            **msgspec.to_builtins(figures(cell)),
+            "steps": msgspec.to_builtins(cell.steps),
+            "server_tokens": cell.server_tokens,
+            "power_watts": cell.power_watts,
+            "stopped": cell.stopped,
+            "why": cell.why,
+            "warnings": cell.warnings,
+        }
+        for cell in run.cells
+    ]
+    return {"run": msgspec.to_builtins(run), "cells": cells, "notes": said}

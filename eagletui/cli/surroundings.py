@@ -1,0 +1,129 @@
+"""What a server is and runs on, as it is kept with a run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
+
+import aiohttp
+
+from eagletui.engine.server_info import PATHS, ServerInfo, read_server_info
+from eagletui.host.base import Host
+from eagletui.host.gpus import GpuReader
+from eagletui.host.topology import all_linked
+from eagletui.model.errors import HostError
+from eagletui.model.profile import FlagValue
+from eagletui.model.run import Surroundings
+from eagletui.model.server import Gpu
+from eagletui.model.text import visible
+from eagletui.monitor.servers import Target
+
+_T = TypeVar("_T")
+_LIMIT = aiohttp.ClientTimeout(total=20.0, sock_connect=5.0)
+_MIB = 1 << 20
+# Read from what pip wrote down, for importing torch takes seconds.
+_VERSIONS = """
+import json
+from importlib.metadata import distributions
+exactly = ("sglang", "torch", "flashinfer-python")
+found = {}
+for d in distributions():
+    name = (d.metadata["Name"] or "").lower().replace("_", "-")
+    if name in exactly or name.startswith(("nvidia-nccl", "nvidia-cuda-runtime")):
+        found[name] = d.version
+print(json.dumps(found))
+"""
+_NAMES = {"nvidia-nccl": "nccl", "nvidia-cuda-runtime": "cuda"}
+
+
+async def look_around(
+    host: Host, target: Target, session: aiohttp.ClientSession, headers: dict[str, str]
+) -> Surroundings:
+    """Everything that can be known; what does not answer stays unknown."""
+    process = target.process
+    info, gpus, versions, driver = await asyncio.gather(
+        server_info(session, target.url, headers),
+        _or(GpuReader(host).read(), ()),
+        _or(_versions(host, process.python), {}),
+        _or(_driver(host), ""),
+    )
+    ours: list[Gpu] = [gpu for gpu in gpus if not process.gpus or gpu.index in process.gpus]
+    linked = await _or(all_linked(host), None) if len(ours) > 1 else None
+    memory = [gpu.memory_used for gpu in ours]
+    known = {"sglang": info.version or process.version, **versions, "driver": driver}
+    speculative = process.speculative
+    if info.speculative is not None:
+        speculative = info.speculative
+    return Surroundings(
+        host=visible(host.name),
+        model=info.model or process.model,
+        argv=process.argv,
+        arguments=_flags(info.args),
+        speculative=speculative,
+        environment=process.environment,
+        versions={name: visible(version) for name, version in known.items() if version},
+        gpus=tuple(visible(gpu.name) for gpu in ours),
+        topology="" if linked is None else "NVLink" if linked else "PCIe",
+        tensor_parallel=info.tp_size if info.args else process.tp_size,
+        memory_bytes=(
+            int(sum(m for m in memory if m is not None) * _MIB) if ours and None not in memory
+            else None
+        ),
+    )  # fmt: skip
+
+
+async def server_info(
+    session: aiohttp.ClientSession, url: str, headers: dict[str, str]
+) -> ServerInfo:
+    """What the server says of itself; an empty one where it says nothing."""
+    for path in PATHS:
+        with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
+            async with session.get(url + path, headers=headers, timeout=_LIMIT) as response:
+                if response.status != 200:
+                    continue
+                info = read_server_info(await response.read())
+                if info is not None:
+                    return info
+    return ServerInfo()
+
+
+async def _versions(host: Host, python: str) -> dict[str, str]:
+    if not python.startswith("/"):
+        return {}
+    done = await host.run([python, "-c", _VERSIONS], timeout=20.0)
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        return {}
+    names = {}
+    for name, version in found.items():
+        short = next((s for long, s in _NAMES.items() if name.startswith(long)), name)
+        names[visible(short)] = str(version)
+    return names
+
+
+async def _driver(host: Host) -> str:
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    done = await host.run(query, timeout=10.0)
+    return done.stdout.decode("utf-8", "replace").split("\n", 1)[0].strip() if done.ok else ""
+
+
+async def _or(asked: Awaitable[_T], otherwise: _T) -> _T:
+    try:
+        return await asked
+    except HostError:
+        return otherwise
+
+
+def _flags(args: Mapping[str, Any]) -> dict[str, FlagValue | None]:
+    """The arguments whose values are ones that a flag may have."""
+    found: dict[str, FlagValue | None] = {}
+    for name, value in args.items():
+        if value is None or isinstance(value, (bool, int, float, str)):
+            found[name] = value
+        elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
+            found[name] = tuple(map(str, value))
+    return found

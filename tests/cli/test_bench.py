@@ -1,0 +1,304 @@
+"""`eagletui bench` against a server in small: what it prints, keeps, refuses, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from eagletui.bench.measure import Progress
+from eagletui.cli.bench_words import Teller, progress_line
+from eagletui.cli.main import main
+from eagletui.model.run import Run
+from eagletui.store.claims import AlreadyMeasured, claimed
+from tests import sshd
+from tests.bench.server import FakeServer
+
+Start = Callable[..., FakeServer]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start servers on an event loop of their own, for the command has one itself."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    servers: list[FakeServer] = []
+
+    def begin(**how: Any) -> FakeServer:
+        async def make() -> FakeServer:
+            server = FakeServer(**how)
+            await server.server.start_server()
+            return server
+
+        servers.append(asyncio.run_coroutine_threadsafe(make(), loop).result(20))
+        return servers[-1]
+
+    yield begin
+    for server in servers:
+        asyncio.run_coroutine_threadsafe(server.server.close(), loop).result(20)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def bench(server: FakeServer | None, *words: str | Path, **more: Any) -> Result:
+    address = ["--url", server.url] if server is not None else []
+    small = ["--output-tokens", "9", "--requests", "4", "--repeats", "2"]
+    asked = ["bench", "--local", *address, *small, *map(str, words)]
+    return CliRunner().invoke(main, asked, **more)
+
+
+def test_a_run_is_printed_kept_and_exported(start: Start, tmp_path: Path) -> None:
+    out, export = tmp_path / "run.json", tmp_path / "runs.jsonl"
+    export.write_text('{"tag": "before"}\n')
+    result = bench(
+        start(), "--concurrency", "1,2", "--name", "mine", "--out", out, "--export", export
+    )
+    assert result.exit_code == 0, result.output
+    run = msgspec.json.decode(out.read_bytes(), type=Run)
+    assert (run.name, run.via, run.partial, len(run.id)) == ("mine", "host", False, 12)
+    assert [(cell.concurrency, cell.repeat) for cell in run.cells] == [
+        (1, 0), (2, 0), (1, 1), (2, 1),
+    ]  # fmt: skip
+    assert all(cell.server_tokens == 36 for cell in run.cells)
+    assert run.workload.prompts == "chat"
+    assert (run.workload.requests, run.workload.repeats) == (4, 2)
+    assert run.surroundings.versions["sglang"] == "0.5.23"
+    assert "mine · /v1/chat/completions · chat · from the host" in result.output
+    assert "0: 20.0%  1: 80.0%" in result.output
+    before, *rows = map(json.loads, export.read_text().splitlines())
+    assert before == {"tag": "before"}
+    assert len(rows) == 4
+    assert (rows[1]["max_concurrency"], rows[1]["completed"]) == (2, 4)
+    assert (rows[0]["backend"], rows[0]["total_output_tokens"]) == ("sglang-oai-chat", 36)
+    assert rows[0]["accept_length"] == pytest.approx(1.8)
+    assert rows[0]["mean_ttft_ms"] > 0.0
+    assert rows[0]["output_throughput"] == pytest.approx(36 / rows[0]["duration"])
+
+
+@pytest.mark.parametrize(("way", "via"), [("yes", "host"), ("no", "client"), ("auto", "host")])
+def test_json_says_who_sent(start: Start, way: str, via: str) -> None:
+    result = bench(start(), "--on-host", way, "--json", "--endpoint", "/generate")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["run"]["via"] == via
+    assert [cell["served"] for cell in found["cells"]] == [4, 4]
+    assert found["cells"][0]["accepted"] == [4, 16]
+    assert found["notes"] == []
+
+
+def test_failures_are_exit_status_1_and_the_rest_is_told(start: Start) -> None:
+    result = bench(start(misbehave=lambda n: "500" if n % 3 == 2 else ""), "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert sum(cell["failed"] for cell in found["cells"]) == 3
+    assert sum(cell["served"] for cell in found["cells"]) == 5
+
+
+def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
+    server = start()
+    result = bench(server, "--input-tokens", "50", "--endpoint", "/generate", "--json")
+    assert result.exit_code == 0, result.output
+    assert {len(body["input_ids"]) for body in server.bodies} == {50}
+    assert json.loads(result.stdout)["run"]["workload"]["input_tokens"] == 50
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--concurrency", "0"], 2, "each must be 1 to 4096"),
+        (["--concurrency", "1,x"], 2, "is no list of numbers such as 1,8,32"),
+        (["--prompts", "poetry"], 2, "There is no set of prompts 'poetry'"),
+        (["--prompts", "./none.jsonl"], 2, "cannot be read: No such file"),
+        (["--rate", "0"], 2, "--rate"),
+        (["--input-tokens", "9"], 2, "An exact length of the input needs"),
+        (["--out", "/nowhere/run.json"], 2, "cannot be written: No such file"),
+    ],
+)
+def test_wrong_usage(start: Start, words: list[str], status: int, said: str) -> None:
+    result = bench(start(), *words)
+    assert (result.exit_code, said in result.output) == (status, True), result.output
+
+
+def test_prompt_files_that_are_of_no_use(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "prompts.bin"
+    path.write_bytes(b"\x7fELF\0\0")
+    result = bench(start(), "--prompts", path)
+    assert (result.exit_code, "is no text" in result.output) == (2, True)
+    path.write_bytes(b"")
+    assert "holds no prompt" in bench(start(), "--prompts", path).output
+
+
+def test_prompts_of_the_persons_own(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("one\ntwo\nthree\n")
+    server = start()
+    assert bench(server, "--prompts", path, "--repeats", "1", "--warmup", "0").exit_code == 0
+    asked = [body["messages"][0]["content"] for body in server.bodies]
+    assert asked == ["one", "two", "three", "one"]
+
+
+def test_over_the_context_is_the_servers_word(start: Start) -> None:
+    result = bench(start(misbehave=lambda _: "500"))
+    assert result.exit_code == 1
+    assert "Every request of the warm-up failed: HTTP 500" in result.output
+    assert "a prompt may be too long" in result.output
+
+
+def test_nobody_there_is_status_3() -> None:
+    result = CliRunner().invoke(main, ["bench", "--local", "--url", "http://127.0.0.1:9"])
+    assert result.exit_code == 3
+    assert "does not answer" in result.output
+    assert "No host was given" in CliRunner().invoke(main, ["bench"]).output
+
+
+def test_two_at_once_are_refused_by_name(start: Start, tmp_path: Path, monkeypatch: Any) -> None:
+    server = start()
+    monkeypatch.setenv("EAGLETUI_DATA", str(tmp_path))
+    with claimed(tmp_path / "benchmarks", f"localhost {server.url}", "first\x1b[31m"):
+        result = bench(server)
+    assert result.exit_code == 1
+    assert "is being measured: benchmark 'first" in result.output
+    assert "\x1b" not in result.output
+    assert server.bodies == []
+    assert bench(server).exit_code == 0
+
+
+def test_a_claim_goes_with_its_process_and_a_read_only_disk_holds_nothing_back(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "import sys, os\nfrom pathlib import Path\nfrom eagletui.store.claims import claimed\n"
+        "with claimed(Path(sys.argv[1]), 'x', 'dead'): os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, env=_environment())
+    with claimed(tmp_path, "x", "second"):
+        with pytest.raises(AlreadyMeasured, match="second"), claimed(tmp_path, "x", "third"):
+            pass
+        with claimed(tmp_path, "y", "other server"):
+            pass
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with claimed(blocked / "folder", "x", "fourth"):
+        pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_loses_nothing(start: Start) -> None:
+    result = bench(start(), "--out", "/dev/full", "--repeats", "1")
+    assert result.exit_code == 1
+    assert "could not be written: No space left on device" in result.stderr
+    run = msgspec.json.decode(result.stdout.splitlines()[0], type=Run)
+    assert len(run.cells[0].requests) == 4
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+
+
+@pytest.mark.parametrize("way", ["yes", "no"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_was_measured(
+    start: Start, tmp_path: Path, way: str, number: signal.Signals
+) -> None:
+    """The sixth request hangs: then it is interrupted."""
+    hanging = threading.Event()
+
+    def misbehave(at: int) -> str:
+        if at == 6:
+            hanging.set()
+        return "hang" if at >= 6 else ""
+
+    out = tmp_path / "run.json"
+    server = start(misbehave=misbehave)
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "eagletui", "bench", "--local", "--url", server.url),
+            *("--output-tokens", "9", "--requests", "4", "--repeats", "2", "--on-host", way),
+            *("--out", str(out)),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=_environment(),
+        text=True,
+    )
+    assert hanging.wait(60)
+    process.send_signal(number)
+    printed, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "what was measured is kept" in said
+    run = msgspec.json.decode(out.read_bytes(), type=Run)
+    assert run.partial
+    assert [cell.stopped for cell in run.cells] == ["", "cancelled"]
+    assert [sent.error for sent in run.cells[1].requests] == ["", "stopped"]
+    assert "partial" in printed
+    assert "c=1 repeat 2 ended early (cancelled)" in printed
+
+
+@pytest.mark.sshd
+@pytest.mark.skipif(sshd.SSHD is None, reason=sshd.MISSING)
+def test_over_ssh_both_ways_count_the_same(start: Start, tmp_path: Path) -> None:
+    """More at once than an SSH connection's usual limit for HTTP."""
+    there = sshd.start_sshd(tmp_path)
+    try:
+        found = {}
+        for way, via in (("no", "client"), ("yes", "host")):
+            server = start()
+            result = CliRunner().invoke(
+                main,
+                [
+                    *("bench", "--host", there.name, "--ssh-config", str(there.config)),
+                    *("--url", server.url, "--on-host", way, "--json", "--repeats", "1"),
+                    *("--concurrency", "24", "--requests", "48", "--output-tokens", "40"),
+                ],
+            )
+            assert result.exit_code == 0, result.output
+            assert server.most_under_way == 24
+            document = json.loads(result.stdout)
+            assert document["run"]["via"] == via
+            (found[way],) = document["cells"]
+    finally:
+        there.stop()
+    for cell in found.values():
+        assert (cell["served"], cell["output_tokens"], cell["server_tokens"]) == (48, 1920, 1920)
+        assert cell["accepted"] == [0, 48 * 20]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+NOW = Progress(
+    cell=2, cells=6, concurrency=8, repeat=0, repeats=3, done=12, requests=32, tokens=3100,
+    seconds=10.0, remaining=240.0,
+)  # fmt: skip
+
+
+def test_where_it_stands() -> None:
+    line = progress_line(NOW)
+    assert line.startswith("cell 2/6 · c=8 · repeat 1/3 · 12/32 requests · 310 tok/s · about 4 min")
+    warm = progress_line(msgspec.structs.replace(NOW, warming=True, remaining=None))
+    assert warm == "cell 2/6 · c=8 · warm-up · 12/32 requests"
+
+
+def test_a_terminal_gets_one_line_that_changes_and_a_file_one_a_cell(tmp_path: Path) -> None:
+    for live, expected in ((True, 2), (False, 1)):
+        path = tmp_path / str(live)
+        moments = iter([0.0, 0.0, 0.05, 1.0, 1.0])
+        with path.open("w") as file:
+            teller = Teller(file, live=live, clock=lambda m=moments: next(m))  # type: ignore[misc]
+            for done in (1, 2, 3):
+                teller.progress(msgspec.structs.replace(NOW, done=done))
+        text = path.read_bytes().decode()
+        assert text.count("cell 2/6") == expected
+        assert ("\r\x1b[K" in text) == live
