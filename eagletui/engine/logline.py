@@ -26,7 +26,7 @@ _ACCESS = re.compile(r"INFO:     [\d\[:]")
 _BATCH_LENGTH = 4096
 _PAIR = re.compile(r"\s*([#a-zA-Z][^:,]{0,60}): ([^,]*)")
 _BAR = re.compile(
-    r"(?P<text>[^|%\]]*?):?\s*(?P<percent>\d{1,3})%(?: Completed)? ?\|"
+    r"(?P<percent>\d{1,3})%(?: Completed)? ?\|"
     r"(?:[^|\[\]]{0,200}\|)? ?(?P<done>\d{1,9})/(?P<total>\d{1,9})"
     r" \[(?P<elapsed>(?:\d{1,4}:)?\d{1,4}:\d\d)<[^\]]{0,60}\]"
 )
@@ -128,11 +128,16 @@ def read_bars(text: str) -> Iterator[Bar]:
     """Every complete bar in a line, in order; several may be glued."""
     if "%" not in text or "/" not in text:
         return
+    end = 0
     for match in _BAR.finditer(text):
+        # What it is a bar of stands before it, from the end of the one before.
+        begin = max(end, *(text.rfind(mark, end, match.start()) + 1 for mark in "|%]"))
+        what = text[begin : match.start()].rstrip().removesuffix(":").strip()
+        end = match.end()
         total = int(match["total"])
         done = int(match["done"])
         if 0 < total < 10**9 and done <= total:
-            yield Bar(match["text"].strip(), done, total, _clock(match["elapsed"]))
+            yield Bar(what, done, total, _clock(match["elapsed"]))
 
 
 def _clock(text: str) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,3 +151,23 @@ def test_numbers_without_end_are_no_bar(digits: int) -> None:
     nines = "9" * digits
     for text in (f"x: 50%|█| 1/{nines} [00:01<00:01]", f"x: 50%|█| 1/2 [{nines}:01<00:01]"):
         assert list(read_bars(text)) == []
+
+
+@pytest.mark.parametrize("piece", ["1", "5%|", " ", "5% |x", "%", "|", "]", "9/9 ["])
+def test_no_line_costs_more_than_its_length(piece: str) -> None:
+    # What goes back and forth over the line takes a minute for one of these.
+    before = time.process_time()
+    assert list(read_bars(piece * (200_000 // len(piece)) + "%/")) == []
+    assert time.process_time() - before < 5.0
+
+
+def test_what_a_bar_is_of_ends_where_the_one_before_does() -> None:
+    text = (
+        "A b: 5%|x| 1/2 [00:01<00:02, 3it/s]C ::  7% Completed | 3/59 [01:02<?] d|e]"
+        "f:100%|| 2/2 [1:00:00<00:00]"
+    )
+    assert [(bar.text, bar.done, bar.total, bar.elapsed) for bar in read_bars(text)] == [
+        ("A b", 1, 2, 1.0),
+        ("C :", 3, 59, 62.0),
+        ("f", 2, 2, 3600.0),
+    ]
