@@ -46,8 +46,8 @@ _SHAPES = (
 
 _WORD = r"[a-z0-9_.-]"
 _NAME = rf"(?<!{_WORD})(?P<name>{_WORD}+)"
-_QUOTE = r"\\{0,15}[\"']"  # 15 backslashes: JSON in JSON, four times
-_IS = r"[ \t]*(?:=>|:=|==?|:|%3[da])[ \t]*"
+_QUOTE = r"\\{0,15}(?:\"{3}|'{3}|[\"'])"  # 15 backslashes: JSON in JSON, four times
+_IS = r"[ \t]*(?:=>|:=|==?|:|%3[da]|\\{1,15}u003[da])[ \t]*"
 _TYPED = r"(?:[ \t]*:[ \t]*(?:optional\[)?str\]?(?=[ \t]*=))?"  # `api_key: str = 'X'`
 _QUOTED = (
     rf"(?P<open>[bru]{{0,2}}(?P<mark>{_QUOTE}))(?P<quoted>(?:(?!(?P=mark))(?:\\.|[^\n]))*)"
@@ -196,7 +196,7 @@ FORMS: tuple[Form, ...] = (
     ),
     _form(
         "HF_TOKEN=X, api_keys=['X', 'Y']",
-        rf"{_NAME}\\*[\"']?{_TOLD}?{_TYPED}{_IS}",
+        rf"{_NAME}\\*[\"']?\]?{_TOLD}?{_TYPED}{_IS}",
         rf"{_LIST}|{_QUOTED}|{_BARE}",
         HINTS,
     ),

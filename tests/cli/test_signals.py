@@ -35,13 +35,13 @@ def simulators(folder: Path) -> list[int]:
 
 
 class Program:
-    """`eagletui demo` on a terminal of its own."""
+    """eagletui on a terminal of its own."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *words: str) -> None:
         self.home = home
         self.terminal, other = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "eagletui", "demo", "--scenario", "none"],
+            [sys.executable, "-m", "eagletui", *words],
             stdin=other,
             stdout=other,
             stderr=other,
@@ -73,7 +73,7 @@ class Program:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
-    program = Program(tmp_path)
+    program = Program(tmp_path, "demo", "--scenario", "none")
     program.read(60, DRAWN)
     end = time.monotonic() + 30
     while not simulators(tmp_path) and time.monotonic() < end:
@@ -86,13 +86,33 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_restores_the_terminal_and_ends_the_host(program: Program, number: int) -> None:
+    end_with(program, number)
+    assert simulators(program.home) == []
+
+
+def end_with(program: Program, number: int) -> None:
+    """Send it a signal; it leaves the terminal as it was, and says so by its status."""
     program.process.send_signal(number)
     program.read(30)
-    assert program.process.wait(30) == 128 + number
+    assert program.process.wait(30) == 128 + number, plain(program.written)[-4000:].decode()
     assert b"Traceback" not in program.written
     after = program.written.rpartition(b"\x1b[?1049h")[2]
     assert [code for code in RESTORED if code not in after] == []
-    assert simulators(program.home) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_a_log_of_this_machine_is_followed(tmp_path: Path, number: int) -> None:
+    log = tmp_path / "followed.log"
+    log.write_text("[2026-01-01 00:00:00] The server is fired up and ready to roll!\n")
+    program = Program(tmp_path, "--local", "--log", str(log))
+    try:
+        program.read(60, b"localhost")
+        program.read(20, b"followed.log")  # not in sight where many servers run here
+        end_with(program, number)
+        with pytest.raises(ProcessLookupError):  # nothing that it started is left
+            os.killpg(program.process.pid, 0)
+    finally:
+        program.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

@@ -118,7 +118,8 @@ SECRETS = [
     # --- what stands between a name and a value
     ("api_key => X, :api_key => 'X'", f"api_key => {MASK}, :api_key => '{MASK}'"),
     ("api_key: Optional[str] = 'X'", f"api_key: Optional[str] = '{MASK}'"),
-    ("api_key%3DX", f"api_key%3D{MASK}"),
+    ("api_key%3DX api_key\\u003dX", f"api_key%3D{MASK} api_key\\u003d{MASK}"),
+    ("os.environ['HF_TOKEN'] = 'X'", f"os.environ['HF_TOKEN'] = '{MASK}'"),
     ("<password>X</password>", f"<password>{MASK}</password>"),
     ("--api-key -X --port 1", f"--api-key {MASK} --port 1"),
     ("['--api-key', '-X', '--tp', '8']", f"['--api-key', '{MASK}', '--tp', '8']"),
@@ -129,6 +130,7 @@ SECRETS = [
     ("--api-key a,b;c&X --port 1", f"--api-key {MASK} --port 1"),
     ("api_key='a;b,c&X', port=1", f"api_key='{MASK}', port=1"),
     ("api_key=b'X', port=1", f"api_key=b'{MASK}', port=1"),
+    ('api_key="""a"X""", port=1', f'api_key="""{MASK}""", port=1'),
     ('api_key=a"X, port=1', f"api_key={MASK}, port=1"),
     ("api_keys=['X', \"a]X\"], port=1", f"api_keys=[{MASK}], port=1"),
     ("'api_keys': ('X', 'Y'), 'n': 1", f"'api_keys': ({MASK}), 'n': 1"),
