@@ -14,13 +14,13 @@ import pytest
 from msgspec.structs import replace
 
 from eagletui.control.api import Owner, Running
-from eagletui.control.restart import Restart, unfinished
+from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
 from eagletui.model.profile import Guard, StartPlan
 from tests.control.abandon import Job
 from tests.control.servers import Servers, alive, argv, environ, wait_for
 from tests.control.test_restart import ANN, QUICK, details, driven, states
-from tests.control.test_resume import killed_in
+from tests.control.test_resume import killed_in, left_behind
 
 OLD = "a" * 64
 UNIT = "llm.service"
@@ -332,7 +332,7 @@ async def test_killed_in_any_state_it_goes_on_from_there(
         tools.servers, state, Job(plan=plan, old=old, limits=replace(QUICK, settle=2.0))
     )
     host = LocalHost()
-    [left] = await unfinished(host)
+    left = await left_behind(host)
     restart = await Restart.resume(host, left["id"], owner=Owner.here("x"), limits=AT_ONCE)
     outcome = await restart.run()
     assert outcome.standing.state == ("rolled-back" if wrong else "ready"), outcome

@@ -63,6 +63,8 @@ def do_save(ask: Json) -> Json:
     """Take the lock and write down what runs, whole, for roll-back."""
     launch, target, plan = ask["launch"], ask.get("target"), ask["plan"]
     folder = launch_folder(launch)
+    if plan is None:
+        plan = load(os.path.join(folder, "plan.json")) or {}
     if target is not None:
         target = recognised(target)
         if not known(target).may_stop(target):
