@@ -26,7 +26,7 @@ OLD = "a" * 64
 UNIT = "llm.service"
 AT_ONCE = replace(QUICK, settle=0.2)
 GUARD = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back="always")
-WAY = ("saving", "stopping", "waiting-gone", "starting", "loading", "settling")
+WAY = ("saving", "stopping", "starting", "loading")
 
 
 class Tools:
@@ -39,7 +39,7 @@ class Tools:
         for name in ("docker", "systemctl"):
             path = self.folder / name
             text = Path(__file__).with_name("fake_tools.py").read_text()
-            path.write_text(text.replace("/usr/bin/env python3", sys.executable, 1))
+            path.write_text(text.replace("/usr/bin/env python3", f"{sys.executable} -IS", 1))
             path.chmod(0o755)
 
     def save(self, name: str, value: Any) -> None:
