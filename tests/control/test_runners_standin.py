@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -235,6 +236,25 @@ async def test_what_cannot_be_is_said_before_anything_stops(
     assert restart.standing.problem.code == code
     assert tools.calls() == [] or code == "docker-not-allowed"
     assert alive(old.pid)
+
+
+async def test_the_port_that_counts_is_the_one_outside(tools: Tools, host: LocalHost) -> None:
+    """Another server on the host may have the number that this one has inside its container."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        socket.create_server(("127.0.0.1", 0)) as proxy,
+    ):
+        inside, outside = other.getsockname()[1], proxy.getsockname()[1]
+        bound = {f"{inside}/tcp": [{"HostIp": "", "HostPort": str(outside)}]}
+        old = replace(tools.container(NetworkMode="bridge", PortBindings=bound), port=inside)
+        plan = replace(tools.docker_plan(), port=inside)
+        restart = Restart(host, plan, replaces=old, owner=ANN)
+        assert await restart.check_only() is None
+        # A process beside it wants the number itself.
+        restart = Restart(host, replace(tools.servers.plan(), port=inside), replaces=old, owner=ANN)
+        found = await restart.check_only()
+        assert found is not None
+        assert found.code == "port-taken"
 
 
 async def test_a_create_that_fails_touches_nothing(
