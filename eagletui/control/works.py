@@ -111,7 +111,7 @@ class Works:
         self._tell = tell
         self._check = check
         self._break_lock = break_lock
-        self._kept = kept
+        self._kept = self._resumed = kept
         self.notes: tuple[Finding, ...] = ()
         self.do: dict[Action, Callable[[], Awaitable[Happened]]] = {
             "check": self._checked,
@@ -160,7 +160,8 @@ class Works:
                 break_lock=self._break_lock,
                 note=self._note(),
                 target=self._target(),
-                plan=self._plan() or {},
+                # What was left is on the host, whole; here is only what is shown of it.
+                plan=None if self._resumed else self._plan() or {},
                 owner=msgspec.to_builtins(self._owner),
                 patience=PATIENCE,
             )
@@ -385,7 +386,7 @@ class Works:
                 "phases": log.phases if log is not None else {},
                 "version": log.version if log is not None else "",
             }
-            with contextlib.suppress(AgentRefused):
+            try:
                 told = await self._agent.ask(
                     "release",
                     launch=self._facts.launch,
@@ -393,8 +394,11 @@ class Works:
                     ending=self._standing().state,
                     patience=PATIENCE,
                 )
-                for line in told.get("left", ()):
-                    self._say(safe(str(line)))
+            except AgentRefused as refused:
+                self._say(refused.diagnosis.title)
+                return DONE
+            for line in told["left"]:
+                self._say(safe(str(line)))
         return DONE
 
     # --- watching -----------------------------------------------------------------------------

@@ -58,7 +58,7 @@ async def host_facts(
         options=await _options(host, found, asked, memory),
         target=found.target,
         draft=found.draft,
-        port_holder=_port_holder(found, leaving),
+        port_holder=_port_holder(found, leaving, plan),
         nvlink=nvlink,
         gpu_count=count,
         holders=tuple(_holder(process, found) for process in holders),
@@ -75,8 +75,9 @@ def _problem(found: Look, asked: Question) -> str:
     return found.problem if asked.sglang else ""
 
 
-def _port_holder(found: Look, leaving: Collection[int]) -> str | None:
-    if found.port_taken is None:
+def _port_holder(found: Look, leaving: Collection[int], plan: StartPlan) -> str | None:
+    # A published port is held by docker's own proxy; the runner looks where it leads.
+    if found.port_taken is None or (leaving and plan.runner == "docker"):
         return None
     if not found.port_taken or found.port_pid in leaving:
         return ""

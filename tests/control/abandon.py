@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 
 import msgspec
 
@@ -14,6 +15,7 @@ from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
 from eagletui.model.base import Data
 from eagletui.model.profile import StartPlan
+from tests.control.servers import wait_for
 
 
 class Job(Data, frozen=True):
@@ -23,6 +25,11 @@ class Job(Data, frozen=True):
     old: Running
     limits: Limits
     cancel_in: str = ""
+
+
+def launch_is_known() -> bool:
+    """Whether what was asked has arrived: a slow machine may not have come to that yet."""
+    return any(Path(os.environ["EAGLETUI_STATE"]).glob("launches/*"))
 
 
 async def main(state: str, job: Job) -> None:
@@ -36,6 +43,7 @@ async def main(state: str, job: Job) -> None:
         # A moment into the state's work, so that it is cut off and not only not begun.
         if progress.standing.state == state:
             await asyncio.sleep(0.1)
+            await asyncio.to_thread(wait_for, launch_is_known, "the host was asked")
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from eagletui.control.agent import Agent, AgentRefused, sent
+from eagletui.control.agent import AGENT, Agent, AgentRefused, sent
 from eagletui.control.problems import _WORDS, lock_words, problem
 from eagletui.host.local import LocalHost
 from eagletui.hostside.agent import bootstrap, requests, runner
@@ -67,15 +68,21 @@ async def test_another_user_s_server_is_refused(servers: Servers, host: LocalHos
         assert alive(process.pid)
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.9", "3.12", "3.14"])
+@pytest.mark.parametrize("version", ["3", "3.8", "3.9", "3.12", "3.14"])
 def test_the_agent_runs_in_old_and_new_pythons(version: str) -> None:
     python = shutil.which(f"python{version}")
     if python is None or subprocess.run([python, "-V"], capture_output=True).returncode:
         pytest.skip(f"no Python {version} here")
     program = Path(bootstrap.__file__).read_text("utf-8")
+    document = json.loads(sent({"do": "list"}))
+    modules = [name for name, text in document["sources"].items() if text]
+    assert len(modules) > 10
+    imports = "".join(f"import {name}\n" for name in modules)
+    document["sources"]["every"] = f"{imports}from {AGENT}.requests import answer\n"
+    document["main"] = "every"
     done = subprocess.run(
         [python, "-I", "-S", "-X", "utf8", "-c", program],
-        input=sent({"do": "list"}),
+        input=json.dumps(document).encode(),
         capture_output=True,
     )
     assert b'"launches": ' in done.stdout, done.stderr

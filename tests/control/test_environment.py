@@ -102,18 +102,21 @@ def emptied(folder: Path) -> None:
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("what", ["record", "log"])
+@pytest.mark.parametrize("what", ["record", "lock", "log"])
 async def test_a_full_disk_ends_in_a_state_with_a_name(
-    servers: Servers, host: LocalHost, what: str
+    servers: Servers, host: LocalHost, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = servers.folder / "small"
-    if not full(folder, "64k" if what == "record" else "2m"):
+    if not full(folder, "2m" if what == "log" else "64k"):
         pytest.skip("no file system may be mounted here")
     try:
         old = servers.start("--tag", "old")
-        if what == "record":
+        if what != "log":
             (folder / "filler").write_bytes(b"x" * (60 << 10))
-            servers.state.symlink_to(folder)
+            if what == "record":
+                servers.state.symlink_to(folder)
+            else:
+                monkeypatch.setenv("EAGLETUI_LOCK", str(folder / "lock"))
             fill(folder / "more")
         else:
             (folder / "filler").write_bytes(b"x" * (3 << 19))
@@ -121,7 +124,7 @@ async def test_a_full_disk_ends_in_a_state_with_a_name(
         restart, told = await driven(host, plan, old, limits=AT_ONCE)
         assert restart.standing.problem is not None
         assert restart.standing.problem.code == "disk-full"
-        if what == "record":
+        if what != "log":
             assert states(told) == ["checking", "saving", "failed"]
             assert servers.mine() == [old.pid]
             assert not servers.lock.exists()

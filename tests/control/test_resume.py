@@ -22,7 +22,7 @@ from eagletui.host.local import LocalHost
 from eagletui.model.errors import ConnectionLost
 from eagletui.model.profile import Guard
 from tests.control.abandon import Job
-from tests.control.servers import Servers, alive, argv
+from tests.control.servers import Servers, alive, argv, environ
 from tests.control.test_restart import ANN, QUICK, driven, states
 
 WAY = (
@@ -129,9 +129,20 @@ async def killed_in(servers: Servers, state: str, job: Job) -> None:
     assert await process.wait() == -signal.SIGKILL
 
 
+async def left_behind(host: LocalHost) -> dict[str, Any]:
+    """The launch that nobody is at; what the killed one had asked for may still be under way."""
+    for _ in range(200):
+        found = await unfinished(host)
+        if found:
+            [left] = found
+            return left
+        await asyncio.sleep(0.1)
+    raise AssertionError("no launch was left")
+
+
 async def resumed(servers: Servers) -> tuple[Restart, dict[str, Any]]:
     host = LocalHost()
-    [left] = await unfinished(host)
+    left = await left_behind(host)
     restart = await Restart.resume(host, left["id"], owner=Owner.here("going on"), limits=QUICK)
     await restart.run()
     [state] = servers.launches()
@@ -141,7 +152,8 @@ async def resumed(servers: Servers) -> tuple[Restart, dict[str, Any]]:
 @pytest.mark.parametrize("state", WAY)
 async def test_killed_in_any_state_it_goes_on_from_there(servers: Servers, state: str) -> None:
     old = servers.start("--tag", "old", SGLANG_FAKE_BUSY="1", SGLANG_FAKE_WORKERS="1")
-    job = Job(plan=servers.plan("--tag", "new"), old=old, limits=replace(QUICK, settle=3.0))
+    plan = servers.plan("--tag", "new", environment={"NCCL_ALGO": "Ring"})
+    job = Job(plan=plan, old=old, limits=replace(QUICK, settle=3.0))
     await killed_in(servers, state, job)
     restart, kept = await resumed(servers)
     assert restart.standing.state == "ready"
@@ -149,6 +161,7 @@ async def test_killed_in_any_state_it_goes_on_from_there(servers: Servers, state
     assert not alive(old.pid)
     assert servers.mine() == [kept["new"]["pid"]] == [restart.pid]
     assert argv(kept["new"]["pid"]) == list(servers.argv("--tag", "new"))
+    assert environ(kept["new"]["pid"])["NCCL_ALGO"] == "Ring"
     assert not servers.lock.exists()
 
 
@@ -162,7 +175,7 @@ async def test_killed_on_the_way_back_too(servers: Servers, state: str) -> None:
     job = Job(plan=servers.plan(guard=guard, environment=wrong), old=old, limits=QUICK)
     await killed_in(servers, state, job)
     host = LocalHost()
-    [left] = await unfinished(host)
+    left = await left_behind(host)
     restart = await Restart.resume(host, left["id"], owner=Owner.here("x"), limits=QUICK)
     if state == "asking":
         assert restart.standing.state == "asking"

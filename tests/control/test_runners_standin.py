@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,19 +15,19 @@ import pytest
 from msgspec.structs import replace
 
 from eagletui.control.api import Owner, Running
-from eagletui.control.restart import Restart, unfinished
+from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
 from eagletui.model.profile import Guard, StartPlan
 from tests.control.abandon import Job
 from tests.control.servers import Servers, alive, argv, environ, wait_for
 from tests.control.test_restart import ANN, QUICK, details, driven, states
-from tests.control.test_resume import killed_in
+from tests.control.test_resume import killed_in, left_behind
 
 OLD = "a" * 64
 UNIT = "llm.service"
 AT_ONCE = replace(QUICK, settle=0.2)
 GUARD = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back="always")
-WAY = ("saving", "stopping", "waiting-gone", "starting", "loading", "settling")
+WAY = ("saving", "stopping", "starting", "loading")
 
 
 class Tools:
@@ -39,7 +40,7 @@ class Tools:
         for name in ("docker", "systemctl"):
             path = self.folder / name
             text = Path(__file__).with_name("fake_tools.py").read_text()
-            path.write_text(text.replace("/usr/bin/env python3", sys.executable, 1))
+            path.write_text(text.replace("/usr/bin/env python3", f"{sys.executable} -IS", 1))
             path.chmod(0o755)
 
     def save(self, name: str, value: Any) -> None:
@@ -237,6 +238,25 @@ async def test_what_cannot_be_is_said_before_anything_stops(
     assert alive(old.pid)
 
 
+async def test_the_port_that_counts_is_the_one_outside(tools: Tools, host: LocalHost) -> None:
+    """Another server on the host may have the number that this one has inside its container."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        socket.create_server(("127.0.0.1", 0)) as proxy,
+    ):
+        inside, outside = other.getsockname()[1], proxy.getsockname()[1]
+        bound = {f"{inside}/tcp": [{"HostIp": "", "HostPort": str(outside)}]}
+        old = replace(tools.container(NetworkMode="bridge", PortBindings=bound), port=inside)
+        plan = replace(tools.docker_plan(), port=inside)
+        restart = Restart(host, plan, replaces=old, owner=ANN)
+        assert await restart.check_only() is None
+        # A process beside it wants the number itself.
+        restart = Restart(host, replace(tools.servers.plan(), port=inside), replaces=old, owner=ANN)
+        found = await restart.check_only()
+        assert found is not None
+        assert found.code == "port-taken"
+
+
 async def test_a_create_that_fails_touches_nothing(
     tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,7 +352,7 @@ async def test_killed_in_any_state_it_goes_on_from_there(
         tools.servers, state, Job(plan=plan, old=old, limits=replace(QUICK, settle=2.0))
     )
     host = LocalHost()
-    [left] = await unfinished(host)
+    left = await left_behind(host)
     restart = await Restart.resume(host, left["id"], owner=Owner.here("x"), limits=AT_ONCE)
     outcome = await restart.run()
     assert outcome.standing.state == ("rolled-back" if wrong else "ready"), outcome

@@ -70,9 +70,9 @@ class Machine:
         return Completed(status=0, stdout=answer, stderr=b"")
 
 
-async def facts(machine: Machine, folder: Path, **more: Any) -> HostFacts:
+async def facts(machine: Machine, folder: Path, plan: StartPlan = PLAN, **more: Any) -> HostFacts:
     memory = InstallationMemory(folder)
-    return await host_facts(machine, PLAN, memory=memory, **more)  # type: ignore[arg-type]
+    return await host_facts(machine, plan, memory=memory, **more)  # type: ignore[arg-type]
 
 
 async def test_all_of_it(tmp_path: Path) -> None:
@@ -108,6 +108,13 @@ async def test_help_is_asked_once_for_an_installation(tmp_path: Path) -> None:
     moved = Machine(look=json.dumps(LOOK | {"changed": 13.0}).encode())
     await facts(moved, tmp_path)
     assert sum("--help" in argv for argv in moved.asked) == 1
+
+
+async def test_who_holds_a_port_that_a_container_publishes_is_not_said(tmp_path: Path) -> None:
+    """It is docker's own proxy, which goes with the container."""
+    plan = replace(PLAN, runner="docker", container="sgl")
+    assert (await facts(Machine(), tmp_path, plan, leaving={8})).port_holder is None
+    assert (await facts(Machine(), tmp_path, plan)).port_holder == "nginx (pid 7)"
 
 
 async def test_what_will_be_gone_holds_nothing(tmp_path: Path) -> None:

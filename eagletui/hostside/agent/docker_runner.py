@@ -143,6 +143,10 @@ class DockerRunner(Runner):
 
     # --- a server that is planned -------------------------------------------------------------
 
+    def outside(self, plan: Json) -> int:
+        """Where its port leads."""
+        return host_port(inspect(plan["container"]), int(plan["port"])) or 0
+
     def examine(self, plan: Json, target: Json | None) -> list[Json]:
         """Whether a container can be made as this one, and what it would lack."""
         about = inspect(plan["container"])

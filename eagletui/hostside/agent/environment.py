@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import re
-import subprocess
 from collections.abc import Mapping
 
 from eagletui.hostside.agent.base import OURS, read
@@ -46,6 +45,8 @@ def tuning(name: str) -> bool:
 
 def login() -> dict[str, str]:
     """What this user's login shell sets, whatever this session has; the session's if it fails."""
+    import subprocess  # most requests start nothing
+
     account = pwd.getpwuid(os.geteuid())
     shell = account.pw_shell or "/bin/sh"
     clean = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -65,7 +66,9 @@ def linked(draft: str, path: str, text: Json) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        raise Refused("lock-stuck", path=path, detail=error.strerror) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        code = "disk-full" if full else "lock-stuck"
+        raise Refused(code, path=path, detail=error.strerror) from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(draft)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 
 from eagletui.hostside.agent.base import Json, read
 from eagletui.hostside.agent.processes import table, title
@@ -36,6 +35,8 @@ def port_holder(port: int) -> Json | None:
 
 def gpu_pids() -> Json:
     """Which processes hold GPU memory; a driver that hangs is left behind, not waited for."""
+    import subprocess  # a sixth of the time that most requests take, which start nothing
+
     query = ["nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader,nounits"]
     try:
         tool = subprocess.Popen(

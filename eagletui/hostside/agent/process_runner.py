@@ -7,7 +7,6 @@ import errno
 import os
 import signal
 import stat
-import subprocess
 
 from eagletui.hostside.agent import environment
 from eagletui.hostside.agent.base import MARK, Json, Refused
@@ -107,6 +106,8 @@ class ProcessRunner(Runner):
 
     def start(self, task: Task) -> Json:
         """Start it detached, with a log of its own."""
+        import subprocess  # most requests start nothing
+
         plan, workdir, log = task.plan, folder_of(task.plan), log_of(task)
         refuse_taken_port(plan["port"])
         refuse_missing_folder(workdir)

@@ -47,23 +47,23 @@ def do_check(ask: Json) -> Json:
 
 def refuse_foreign_port(plan: Json, target: Json | None) -> None:
     """The port is free, or held by what has to go."""
-    if target is not None and known(target).port(target) == plan["port"]:
+    port = planned(plan).outside(plan)
+    theirs: set[int] = set()
+    if target is not None and known(target).port(target) == port:
+        if target["runner"] == "docker":
+            return  # a published port is held by docker's own proxy
         theirs = {row.pid for row in known(target).members(target)}
-    else:
-        theirs = set()
-    holder = port_holder(plan["port"]) if plan["port"] else None
-    if holder is None or holder.get("pid") in theirs:
-        return
-    # A published port is held by docker's own proxy.
-    if theirs and target is not None and target["runner"] == "docker":
-        return
-    raise Refused("port-taken", port=plan["port"], holder=holder)
+    holder = port_holder(port) if port else None
+    if holder is not None and holder.get("pid") not in theirs:
+        raise Refused("port-taken", port=port, holder=holder)
 
 
 def do_save(ask: Json) -> Json:
     """Take the lock and write down what runs, whole, for roll-back."""
     launch, target, plan = ask["launch"], ask.get("target"), ask["plan"]
     folder = launch_folder(launch)
+    if plan is None:
+        plan = load(os.path.join(folder, "plan.json")) or {}
     if target is not None:
         target = recognised(target)
         if not known(target).may_stop(target):

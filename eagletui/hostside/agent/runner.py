@@ -98,6 +98,10 @@ class Runner:
 
     # --- a server that is planned -------------------------------------------------------------
 
+    def outside(self, plan: Json) -> int:
+        """The port of the host that it will answer on; 0 for none."""
+        return int(plan.get("port") or 0)
+
     def examine(self, plan: Json, target: Json | None) -> list[Json]:
         """What a person should know before it is started; nothing is changed."""
         raise NotImplementedError

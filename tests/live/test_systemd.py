@@ -14,7 +14,7 @@ from eagletui.control.api import Running
 from eagletui.engine.command import parse_command
 from eagletui.host.processes import RawServer, find_servers
 from eagletui.model.profile import Guard, StartPlan
-from tests.control import dockerd, systemd_box
+from tests.control import dockerd, servers, systemd_box
 from tests.control.servers import free_port, wait_for
 from tests.control.systemd_box import BoxedHost, inside, write
 from tests.control.test_restart import QUICK, details, driven, states
@@ -44,7 +44,7 @@ def srv(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             with systemd_box.booted(folder):
                 script = folder / "srv" / "sglang" / "launch_server.py"
                 script.parent.mkdir()
-                shutil.copy(Path(__file__).with_name("launch_server.py"), script)
+                shutil.copy(Path(servers.__file__).with_name("launch_server.py"), script)
                 yield folder / "srv"
     except dockerd.NoDocker as problem:
         pytest.skip(str(problem))
@@ -85,8 +85,8 @@ def listens(port: int) -> bool:
 
 
 async def found(box: BoxedHost, port: int) -> RawServer:
-    servers = (await find_servers(box)).servers
-    [raw] = [raw for raw in servers if parse_command(raw.argv).port == port]
+    found = (await find_servers(box)).servers
+    [raw] = [raw for raw in found if parse_command(raw.argv).port == port]
     return raw
 
 

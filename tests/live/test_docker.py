@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -46,11 +47,23 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def box(address: str, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
+def box(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
+    mine = Servers(tmp_path)
+    monkeypatch.setenv("EAGLETUI_STATE", str(mine.state))
+    monkeypatch.setenv("EAGLETUI_LOCK", str(mine.lock))
     monkeypatch.setenv("DOCKER_HOST", address)
-    yield servers
+    yield mine
     for name in dockerd.names():
         docker("rm", "--force", name)
+    mine.end()
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[LocalHost]:
+    local = LocalHost()
+    await local.connect()
+    yield local
+    await local.close()
 
 
 def contained(box: Servers, *flags: str, options: tuple[str, ...] = ()) -> None:
