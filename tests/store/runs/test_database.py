@@ -278,6 +278,10 @@ def test_a_row_that_is_damaged_is_named_and_the_others_are_read(path: Path) -> N
         with pytest.raises(RunsDamaged, match="Run aaaaaaaaaaaa"):
             runs.get("a" * 12)
         assert runs.get("b" * 12).cells == (made_cell(2),)
+        listed = {row.id: (row.damaged, row.name) for row in runs.rows()}
+        assert listed == {"a" * 12: (True, "chain-2"), "b" * 12: (False, "chain-2")}
+        runs.remove("a" * 12)
+        assert len(runs.rows()) == 1
 
 
 # --- disks ----------------------------------------------------------------------------------------
