@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
@@ -331,6 +330,8 @@ def digest_of(run: Run) -> str:
     """SHA-256 of what was measured, whatever it is called since; "" of a run without cells."""
     if not run.cells:
         return ""
+    import hashlib  # loads OpenSSL, which reading runs need not
+
     return hashlib.sha256(msgspec.json.encode((run.workload, run.cells))).hexdigest()
 
 

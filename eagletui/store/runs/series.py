@@ -8,7 +8,7 @@ with an overview beside them that a comparison can draw without reading the rest
 from __future__ import annotations
 
 import math
-import secrets
+import os
 import sqlite3
 from array import array
 from bisect import bisect_left, bisect_right
@@ -118,7 +118,7 @@ class SeriesStore:
     def begin(self, *, host: str, server: str, at: float, about: Mapping[str, str]) -> Session:
         """A new session, on disk at once."""
         session = Session(
-            id=f"s{secrets.token_hex(6)}",
+            id=f"s{os.urandom(6).hex()}",
             host=host,
             server=server,
             began=at,
