@@ -316,6 +316,7 @@ READER = """
 import os
 import sys
 import threading
+import urllib.parse  # newer Pythons load it late, when the library can perhaps not be read
 from pathlib import Path
 from eagletui.model.errors import EagletuiError
 from eagletui.store.runs.database import Database
