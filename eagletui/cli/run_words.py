@@ -29,7 +29,7 @@ def list_lines(rows: Sequence[RunRow], saved: Sequence[Comparison]) -> Iterator[
             row.id,
             when(row.began),
             row.name or "–",
-            row.speculative,
+            "damaged" if row.damaged else row.speculative,
             f"at {', '.join(map(str, row.concurrency))}" if row.concurrency else "no cells",
             " ".join(("partial" if row.partial else "", *(f"#{tag}" for tag in row.tags))).strip(),
         )

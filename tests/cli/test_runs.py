@@ -296,6 +296,19 @@ def test_removing_needs_a_word_where_nobody_can_be_asked(kept: Runs) -> None:
     assert len(kept.rows()) == len(NAMES) - 1
 
 
+@pytest.mark.parametrize(("answer", "status", "left"), [("y", 0, 4), ("n", 1, 6), ("", 1, 6)])
+def test_a_person_is_asked_before_runs_are_removed(
+    kept: Runs, monkeypatch: pytest.MonkeyPatch, answer: str, status: int, left: int
+) -> None:
+    monkeypatch.setattr("eagletui.cli.runs._somebody_is_there", lambda: True)
+    words = ["runs", "rm", "dense_k3_c1", "spec5_t1"]
+    result = CliRunner().invoke(main, words, input=f"{answer}\n" if answer else "")
+    assert result.exit_code == status
+    assert "Remove 2 for good?" in result.stderr
+    assert "dense_k3_c1" in result.stderr
+    assert len(kept.rows()) == left
+
+
 @pytest.mark.parametrize("command", ["show", "rm", "tag", "note"])
 def test_a_run_that_is_not_there_is_wrong_usage(kept: Runs, command: str) -> None:
     words = {"rm": ["--yes"], "tag": ["t"], "note": ["t"]}.get(command, [])

@@ -15,7 +15,7 @@ from eagletui.store.reports.pictures import (
 )
 from eagletui.store.reports.sheets import Sheet, names, sentences, sheets
 from eagletui.store.reports.text import LEGEND
-from eagletui.store.runs.series import Buckets
+from eagletui.store.runs.buckets import Buckets
 
 # Eight colours that keep apart for every eye (Okabe and Ito), then again.
 COLOURS = (

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from eagletui.model.compare import Comparison
 from eagletui.model.compare_figures import Figures
 from eagletui.model.text import visible
-from eagletui.store.runs.series import Buckets
+from eagletui.store.runs.buckets import Buckets
 
 WIDTH = 860
 LABEL = 190

@@ -113,7 +113,9 @@ class Database:
     def _opened_to_read(self, why: Exception) -> sqlite3.Connection:
         self.read_only = True
         if not self.path.exists():
-            return self._ready(sqlite3.connect(":memory:", isolation_level=None))
+            return self._ready(
+                sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            )
         try:
             return self._checked(self._connected("ro"))
         except sqlite3.OperationalError:

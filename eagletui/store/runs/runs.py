@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
@@ -23,7 +22,11 @@ _T = TypeVar("_T")
 
 
 class RunRow(Data, frozen=True):
-    """What a list shows of a run."""
+    """What a list shows of a run.
+
+    Attributes:
+        damaged: its row can't be read; only its id, name, times, notes and tags are known.
+    """
 
     id: str
     name: str
@@ -35,6 +38,7 @@ class RunRow(Data, frozen=True):
     concurrency: tuple[int, ...]
     notes: str
     tags: tuple[str, ...]
+    damaged: bool = False
 
 
 class Comparison(Data, frozen=True):
@@ -155,10 +159,10 @@ class Runs:
     # --- finding ----------------------------------------------------------------------------------
 
     def rows(self) -> tuple[RunRow, ...]:
-        """Every run, the newest first."""
+        """Every run, the newest first; one that is damaged hides no other."""
         with self._database.read() as connection:
             ids = [row[0] for row in connection.execute("SELECT id FROM runs ORDER BY began DESC")]
-            return tuple(_row(self._run(connection, run)) for run in ids)
+            return tuple(self._listed(connection, run) for run in ids)
 
     def get(self, run: str) -> Run:
         """The run of an id.
@@ -272,6 +276,27 @@ class Runs:
                 advice=f"`eagletui runs rm {run}` takes it away, if a copy of the file has it.",
             ) from error
 
+    def _listed(self, connection: sqlite3.Connection, run: str) -> RunRow:
+        try:
+            return _row(self._run(connection, run))
+        except RunsDamaged:
+            name, began, ended, partial, notes, tags = connection.execute(
+                "SELECT name, began, ended, partial, notes, tags FROM runs WHERE id = ?", (run,)
+            ).fetchone()
+            return RunRow(
+                id=run,
+                name=name,
+                began=began,
+                ended=ended,
+                partial=bool(partial),
+                model="",
+                speculative="",
+                concurrency=(),
+                notes=notes,
+                tags=_words(tags),
+                damaged=True,
+            )
+
     def _set(self, run: str, column: str, value: str) -> None:
         with self._database.write() as connection:
             self._must_be_there(connection, run)
@@ -305,6 +330,8 @@ def digest_of(run: Run) -> str:
     """SHA-256 of what was measured, whatever it is called since; "" of a run without cells."""
     if not run.cells:
         return ""
+    import hashlib  # loads OpenSSL, which reading runs need not
+
     return hashlib.sha256(msgspec.json.encode((run.workload, run.cells))).hexdigest()
 
 

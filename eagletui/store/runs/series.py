@@ -8,7 +8,7 @@ with an overview beside them that a comparison can draw without reading the rest
 from __future__ import annotations
 
 import math
-import secrets
+import os
 import sqlite3
 from array import array
 from bisect import bisect_left, bisect_right
@@ -19,6 +19,14 @@ import msgspec
 
 from eagletui.model.base import Data
 from eagletui.model.series import Window
+from eagletui.store.runs.buckets import (
+    Buckets,
+    folded,
+    joined_up,
+    overview,
+    part_of,
+    points_of,
+)
 from eagletui.store.runs.columns import (
     pack_flags,
     pack_times,
@@ -31,7 +39,6 @@ from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunsDamaged
 
 EXACT, OVERVIEW = 0, 9
-OVERVIEW_POINTS = 240
 
 
 class Age(NamedTuple):
@@ -47,9 +54,6 @@ HOUR, DAY = 3600.0, 86400.0
 AGES = (Age(after=2 * HOUR, bucket=20.0, batch=HOUR), Age(2 * DAY, 300.0, DAY))
 KEPT_SECONDS = 90 * DAY
 """A session that ended longer ago is forgotten; nothing of a run ever is."""
-
-FLUSH_SECONDS = 30.0
-"""A crash loses no more of a live session than this."""
 
 
 class Session(Data, frozen=True):
@@ -68,16 +72,6 @@ class Session(Data, frozen=True):
     about: dict[str, str] = {}
 
 
-class Buckets(NamedTuple):
-    """Points, or spans of time in their place: of a point low, high and mean are one number."""
-
-    times: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
-    mean: Sequence[float]
-    joined: Sequence[int]
-
-
 class SeriesStore:
     """The series of one database. Every method may raise `RunsError`."""
 
@@ -92,7 +86,7 @@ class SeriesStore:
             for name, window in series.items():
                 connection.execute("DELETE FROM series WHERE owner = ? AND name = ?", (run, name))
                 if len(window.times):
-                    points = _points(window)
+                    points = points_of(window)
                     _insert(connection, run, name, EXACT, points)
                     _insert(connection, run, name, OVERVIEW, overview(points))
 
@@ -124,7 +118,7 @@ class SeriesStore:
     def begin(self, *, host: str, server: str, at: float, about: Mapping[str, str]) -> Session:
         """A new session, on disk at once."""
         session = Session(
-            id=f"s{secrets.token_hex(6)}",
+            id=f"s{os.urandom(6).hex()}",
             host=host,
             server=server,
             began=at,
@@ -144,7 +138,7 @@ class SeriesStore:
             ended = 0.0
             for name, window in series.items():
                 if len(window.times):
-                    _insert(connection, session, name, EXACT, _points(window))
+                    _insert(connection, session, name, EXACT, points_of(window))
                     ended = max(ended, window.times[-1])
             connection.execute(
                 "UPDATE sessions SET ended = max(ended, ?) WHERE id = ?", (ended, session)
@@ -191,9 +185,9 @@ class SeriesStore:
                 " AND began <= ? AND ended >= ? ORDER BY began, level DESC",
                 (owner, name, OVERVIEW, end, begin),
             ).fetchall()
-        whole = _joined(self._buckets(row) for row in rows)
+        whole = joined_up(self._buckets(row) for row in rows)
         first, past = bisect_left(whole.times, begin), bisect_right(whole.times, end)
-        return _part(whole, first, past)
+        return part_of(whole, first, past)
 
     def window(
         self, owner: str, name: str, begin: float = -math.inf, end: float = math.inf
@@ -237,7 +231,7 @@ class SeriesStore:
                 (owner, name, level, before),
             ).fetchall()
             if rows:
-                old = _joined(self._buckets(row) for row in rows)
+                old = joined_up(self._buckets(row) for row in rows)
                 connection.execute(
                     f"DELETE FROM series WHERE {where}", (owner, name, level, before)
                 )
@@ -268,113 +262,7 @@ class SeriesStore:
         return found
 
 
-class SessionRecorder:
-    """Gathers a live session's points and writes them now and then.
-
-    `add` only appends to memory; `flush` waits for the disk and belongs into a thread. What it
-    could not write it keeps, up to an hour of it, and writes the next time.
-    """
-
-    def __init__(self, store: SeriesStore, session: Session) -> None:
-        self._store, self._session = store, session
-        self._pending: dict[str, tuple[array[float], array[float], bytearray]] = {}
-        self._gaps: set[str] = set()
-        self._flushed = session.began
-
-    def add(self, at: float, values: Mapping[str, float | None]) -> bool:
-        """Take one moment's values, None where there is a gap; whether it is time to `flush`."""
-        for name, value in values.items():
-            if value is None or not math.isfinite(value):
-                self._gaps.add(name)
-                continue
-            times, numbers, joined = self._pending.setdefault(
-                name, (array("d"), array("d"), bytearray())
-            )
-            if times and at <= times[-1]:
-                continue
-            times.append(at)
-            numbers.append(value)
-            joined.append(name not in self._gaps)
-            self._gaps.discard(name)
-        return at - self._flushed >= FLUSH_SECONDS
-
-    def flush(self, now: float) -> None:
-        """Write what was gathered.
-
-        Raises:
-            RunsError: it could not be written and is kept for the next time.
-        """
-        # Swapped first: `add` may go on in another thread.
-        pending, self._pending = self._pending, {}
-        self._flushed = now
-        try:
-            self._store.append(
-                self._session.id, {name: Window(*columns) for name, columns in pending.items()}
-            )
-        except Exception:
-            for name, (times, values, joined) in pending.items():
-                newer = self._pending.get(name, (array("d"), array("d"), bytearray()))
-                first = bisect_left(times, now - HOUR)
-                self._pending[name] = (
-                    times[first:] + newer[0],
-                    values[first:] + newer[1],
-                    joined[first:] + newer[2],
-                )
-            raise
-
-
-# --- columns --------------------------------------------------------------------------------------
-
 _COLUMNS = "times, low, high, mean, joined"
-
-
-def folded(points: Buckets, seconds: float) -> Buckets:
-    """Buckets of so many seconds, aligned to the clock; a bucket joins on where all in it did."""
-    times, low, high, mean, joined = array("d"), array("d"), array("d"), array("d"), bytearray()
-    first, count = 0, len(points.times)
-    while first < count:
-        edge = (points.times[first] // seconds + 1.0) * seconds
-        past = max(first + 1, bisect_left(points.times, edge, first))
-        times.append(points.times[first])
-        low.append(min(points.low[first:past]))
-        high.append(max(points.high[first:past]))
-        mean.append(math.fsum(points.mean[first:past]) / (past - first))
-        joined.append(all(points.joined[first:past]))
-        first = past
-    return Buckets(times, low, high, mean, bytes(joined))
-
-
-def overview(points: Buckets) -> Buckets:
-    """At most `OVERVIEW_POINTS` buckets of a whole series."""
-    if len(points.times) <= OVERVIEW_POINTS:
-        return points
-    return folded(points, (points.times[-1] - points.times[0]) / (OVERVIEW_POINTS - 2))
-
-
-def _points(window: Window) -> Buckets:
-    return Buckets(window.times, window.values, window.values, window.values, window.joined)
-
-
-def _part(points: Buckets, first: int, past: int) -> Buckets:
-    return Buckets(
-        points.times[first:past],
-        points.low[first:past],
-        points.high[first:past],
-        points.mean[first:past],
-        points.joined[first:past],
-    )
-
-
-def _joined(parts: Iterable[Buckets]) -> Buckets:
-    times, low, high, mean, joined = array("d"), array("d"), array("d"), array("d"), bytearray()
-    for part in parts:
-        first = bisect_right(part.times, times[-1]) if times else 0
-        times.extend(part.times[first:])
-        low.extend(part.low[first:])
-        high.extend(part.high[first:])
-        mean.extend(part.mean[first:])
-        joined.extend(part.joined[first:])
-    return Buckets(times, low, high, mean, bytes(joined))
 
 
 def _insert(

@@ -19,7 +19,7 @@ from eagletui.store.reports.page import page
 from eagletui.store.reports.pictures import PARTS, _moments
 from eagletui.store.reports.sheets import figure_sheets, names, sentences, sheets
 from eagletui.store.reports.text import csv_text, markdown_lines, table_lines
-from eagletui.store.runs.series import Buckets
+from eagletui.store.runs.buckets import Buckets
 from tests.recorded_replies import TABLE, replies
 from tests.store.runs.made import made_cell, made_run
 

@@ -152,6 +152,16 @@ def test_one_database_serves_many_threads(path: Path) -> None:
         assert len(runs.rows()) == 30
 
 
+def test_a_folders_name_may_be_anything(tmp_path: Path) -> None:
+    path = tmp_path / "a b?mode=ro&x=1#c%41" / "runs.db"
+    with Database(path) as database:
+        Runs(database).add(made_run())
+        assert not database.read_only
+    assert path.stat().st_size > 0
+    with Database(path) as database:
+        assert len(Runs(database).rows()) == 1
+
+
 def test_nobody_else_can_read_it(path: Path) -> None:
     with Database(path):
         assert path.stat().st_mode & 0o777 == 0o600
@@ -268,6 +278,10 @@ def test_a_row_that_is_damaged_is_named_and_the_others_are_read(path: Path) -> N
         with pytest.raises(RunsDamaged, match="Run aaaaaaaaaaaa"):
             runs.get("a" * 12)
         assert runs.get("b" * 12).cells == (made_cell(2),)
+        listed = {row.id: (row.damaged, row.name) for row in runs.rows()}
+        assert listed == {"a" * 12: (True, "chain-2"), "b" * 12: (False, "chain-2")}
+        runs.remove("a" * 12)
+        assert len(runs.rows()) == 1
 
 
 # --- disks ----------------------------------------------------------------------------------------
@@ -301,6 +315,8 @@ def shared() -> Iterator[Path]:
 READER = """
 import os
 import sys
+import threading
+import urllib.parse  # newer Pythons load it late, when the library can perhaps not be read
 from pathlib import Path
 from eagletui.model.errors import EagletuiError
 from eagletui.store.runs.database import Database
@@ -309,7 +325,11 @@ if os.geteuid() == 0:
     os.setresuid(65534, 65534, 65534)
 try:
     with Database(Path(sys.argv[1])) as database:
-        print(database.read_only, [row.id for row in Runs(database).rows()], flush=True)
+        rows = []
+        reader = threading.Thread(target=lambda: rows.extend(Runs(database).rows()))
+        reader.start()
+        reader.join()
+        print(database.read_only, [row.id for row in rows], flush=True)
         Runs(database).note("aaaaaaaaaaaa", "changed")
 except EagletuiError as error:
     print(type(error).__name__, str(error).replace("\\n", " "))

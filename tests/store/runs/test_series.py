@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eagletui.model.series import Window
+from eagletui.store.runs.buckets import OVERVIEW_POINTS
 from eagletui.store.runs.columns import (
     pack_flags,
     pack_times,
@@ -22,16 +23,14 @@ from eagletui.store.runs.columns import (
 )
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunsDamaged, RunsError
+from eagletui.store.runs.recorder import FLUSH_SECONDS, SessionRecorder
 from eagletui.store.runs.runs import Runs
 from eagletui.store.runs.series import (
     AGES,
     DAY,
-    FLUSH_SECONDS,
     HOUR,
     KEPT_SECONDS,
-    OVERVIEW_POINTS,
     SeriesStore,
-    SessionRecorder,
 )
 from tests.store.runs.made import made_run
 

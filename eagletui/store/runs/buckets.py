@@ -1,0 +1,75 @@
+"""Points of a series, or spans of time in their place."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from eagletui.model.series import Window
+
+OVERVIEW_POINTS = 240
+
+
+class Buckets(NamedTuple):
+    """Points, or spans of time in their place: of a point low, high and mean are one number."""
+
+    times: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    mean: Sequence[float]
+    joined: Sequence[int]
+
+
+def folded(points: Buckets, seconds: float) -> Buckets:
+    """Buckets of so many seconds, aligned to the clock; a bucket joins on where all in it did."""
+    times, low, high, mean, joined = array("d"), array("d"), array("d"), array("d"), bytearray()
+    first, count = 0, len(points.times)
+    while first < count:
+        edge = (points.times[first] // seconds + 1.0) * seconds
+        past = max(first + 1, bisect_left(points.times, edge, first))
+        times.append(points.times[first])
+        low.append(min(points.low[first:past]))
+        high.append(max(points.high[first:past]))
+        mean.append(math.fsum(points.mean[first:past]) / (past - first))
+        joined.append(all(points.joined[first:past]))
+        first = past
+    return Buckets(times, low, high, mean, bytes(joined))
+
+
+def overview(points: Buckets) -> Buckets:
+    """At most `OVERVIEW_POINTS` buckets of a whole series."""
+    if len(points.times) <= OVERVIEW_POINTS:
+        return points
+    return folded(points, (points.times[-1] - points.times[0]) / (OVERVIEW_POINTS - 2))
+
+
+def points_of(window: Window) -> Buckets:
+    """Points as buckets of one point each."""
+    return Buckets(window.times, window.values, window.values, window.values, window.joined)
+
+
+def part_of(points: Buckets, first: int, past: int) -> Buckets:
+    """From one index up to another."""
+    return Buckets(
+        points.times[first:past],
+        points.low[first:past],
+        points.high[first:past],
+        points.mean[first:past],
+        points.joined[first:past],
+    )
+
+
+def joined_up(parts: Iterable[Buckets]) -> Buckets:
+    """Parts in order as one; what an earlier one has already is left out of a later one."""
+    times, low, high, mean, joined = array("d"), array("d"), array("d"), array("d"), bytearray()
+    for part in parts:
+        first = bisect_right(part.times, times[-1]) if times else 0
+        times.extend(part.times[first:])
+        low.extend(part.low[first:])
+        high.extend(part.high[first:])
+        mean.extend(part.mean[first:])
+        joined.extend(part.joined[first:])
+    return Buckets(times, low, high, mean, bytes(joined))
