@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 import aiohttp
@@ -14,6 +15,10 @@ from eagletui.hostside.stream_meter import StreamMeter
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at who waits too long."""
+
+REST = 0.004
+"""Seconds between two results. Streams of one length end together, and a result takes as long as a
+hundred chunks: all at once, they would hold up the last chunks of those that still run."""
 
 _NO_LIMIT = aiohttp.ClientTimeout(total=None, sock_connect=30.0)
 _BUFFER = 1 << 18
@@ -43,6 +48,7 @@ class _Cell:
         self._url = load.url + load.endpoint
         self._headers = {"Content-Type": "application/json", **load.headers}
         self._meters: dict[int, tuple[StreamMeter, asyncio.Task[None]]] = {}
+        self._ready: deque[tuple[int, StreamMeter]] = deque()
         self._finished = 0
         self._began = 0.0
         self._ended = 0.0
@@ -53,6 +59,7 @@ class _Cell:
         lanes = min(self._load.concurrency, len(self._load.bodies))
         workers = [asyncio.create_task(self._lane(order)) for _ in range(lanes)]
         watching = asyncio.create_task(self._watch())
+        telling = asyncio.create_task(self._tell_on())
         stopping = asyncio.create_task(stop.wait())
         done = asyncio.create_task(_finished(workers))
         try:
@@ -60,11 +67,14 @@ class _Cell:
             if done.done():
                 done.result()
         finally:
-            for task in (watching, stopping, done, *workers):
+            for task in (watching, telling, stopping, done, *workers):
                 task.cancel()
             for meter, _ in self._meters.values():
                 meter.fail("stopped")
-            await asyncio.gather(watching, stopping, done, *workers, return_exceptions=True)
+            await asyncio.gather(
+                watching, telling, stopping, done, *workers, return_exceptions=True
+            )
+            self._tell_all()
         return self._ended - self._began
 
     async def _lane(self, order: Iterator[int]) -> None:
@@ -91,6 +101,22 @@ class _Cell:
         del self._meters[index]
         self._ended = time.perf_counter()
         self._finished += meter.tokens
+        self._ready.append((index, meter))
+        if not meter.tokens:
+            # Enough failures in a row end it all: they are told at once, and in their order.
+            self._tell_all()
+
+    async def _tell_on(self) -> None:
+        while True:
+            if self._ready:
+                self._tell(*self._ready.popleft())
+            await asyncio.sleep(REST if self._ready else 10 * REST)
+
+    def _tell_all(self) -> None:
+        while self._ready:
+            self._tell(*self._ready.popleft())
+
+    def _tell(self, index: int, meter: StreamMeter) -> None:
         self._heard(reply_from(index, meter.began - self._began, meter.result()))
 
     async def _one(self, index: int, meter: StreamMeter) -> None:

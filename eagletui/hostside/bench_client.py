@@ -9,6 +9,7 @@ Standard library of Python 3.8 alone; `stream_meter` comes along with it.
 
 from __future__ import annotations
 
+import collections
 import errno
 import json
 import os
@@ -24,6 +25,10 @@ LEASE = 60.0
 """Seconds without a word on standard input, after which nobody listens any more."""
 
 TELL_EVERY = 0.5
+REST = 0.004
+"""Seconds between two results. Streams of one length end together, and a result takes as long as a
+hundred chunks: all at once, they would hold up the last chunks of those that still run."""
+
 _READ = 1 << 16
 _LONGEST_HEAD = 1 << 16
 _UNDER_WAY = (0, errno.EINPROGRESS, errno.EWOULDBLOCK)
@@ -195,6 +200,8 @@ class Client:
         self._began = time.perf_counter()
         self._tokens = 0
         self._finished_tokens = 0
+        self._ready: collections.deque[Stream] = collections.deque()
+        self._rested = self._last = self._began
         self._heard = self._began
         self.stopped = False
 
@@ -203,22 +210,28 @@ class Client:
         if listen:
             os.set_blocking(0, False)
             self._selector.register(0, selectors.EVENT_READ, None)
-        told = self._began = self._heard = time.perf_counter()
+        told = self._began = self._heard = self._last = time.perf_counter()
         self._tell({"began": time.time()})
         while not self.stopped and (self._streams or self._next < len(self._job["bodies"])):
-            pause = self._start()
-            for key, _ in self._selector.select(min(pause, TELL_EVERY)):
+            pause = min(self._start(), TELL_EVERY, REST if self._ready else TELL_EVERY)
+            for key, _ in self._selector.select(max(pause, 0.0)):
                 self._attend(key)
             now = time.perf_counter()
+            if self._ready and now - self._rested > REST:
+                self._tell_result(self._ready.popleft())
+                self._rested = now
             if now - told >= TELL_EVERY:
                 told = now
                 self._judge(now)
                 running = self._streams.values()
                 tokens = self._finished_tokens + sum(s.meter.tokens for s in running)
                 self._tell({"tokens": tokens, "running": len(self._streams)})
+        seconds = self._last - self._began
         for stream in list(self._streams.values()):
             self._end(stream, "stopped")
-        self._tell({"over": time.perf_counter() - self._began})
+            seconds = self._last - self._began
+        self._tell_results()
+        self._tell({"over": seconds})
 
     def _start(self) -> float:
         """Begin what may begin now; seconds until the next one is due."""
@@ -275,6 +288,17 @@ class Client:
         self._streams.pop(stream.index, None)
         stream.close()
         self._finished_tokens += stream.meter.tokens
+        self._last = time.perf_counter()
+        self._ready.append(stream)
+        if not stream.meter.tokens:
+            # Enough failures in a row end it all: they are told at once, and in their order.
+            self._tell_results()
+
+    def _tell_results(self) -> None:
+        while self._ready:
+            self._tell_result(self._ready.popleft())
+
+    def _tell_result(self, stream: Stream) -> None:
         began = stream.meter.began - self._began
         self._tell({"index": stream.index, "began": began, **stream.meter.result()})
 

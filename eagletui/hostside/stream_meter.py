@@ -196,7 +196,7 @@ class StreamMeter:
             pieces = found[-1:]
         else:
             pieces = self._pieces
-        return "".join(_decoded(piece) for piece in pieces)
+        return _decoded(b"".join(pieces))
 
     def result(self) -> dict[str, Any]:
         """What was measured; times in seconds since `began`.

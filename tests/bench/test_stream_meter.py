@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eagletui.bench.watch import LOOPED_BELOW
 from eagletui.hostside.stream_meter import StreamMeter, distinct_bigrams
 
 
@@ -204,3 +206,28 @@ def test_distinct_bigrams() -> None:
 def test_a_loop_shows_at_the_end(text: str, tail: float | None) -> None:
     found = measured((10.1, chat(text, 1)), (10.2, DONE))
     assert found["tail_bigrams"] == (None if tail is None else pytest.approx(tail))
+
+
+RECORDED = [
+    ("spec5_t0", 256, [0, 256], True),
+    ("spec5_t0", 86, [0, 0, 0, 0, 0, 86], True),
+    ("spec5_t1", 221, [96, 42, 40, 16, 14, 13], False),
+    ("spec5_t1", 211, [85, 51, 26, 16, 12, 21], False),
+    ("dense_k3_c8", 222, [77, 59, 25, 61], False),
+]
+
+
+@pytest.mark.parametrize("number", range(len(RECORDED)))
+def test_replies_of_a_real_server(recordings: Path, number: int) -> None:
+    """SGLang 0.5.16 with EAGLE-3 on an H200: at temperature 0 the small model looped, at 1 not."""
+    line = (recordings / "generate_replies.jsonl").read_text(encoding="utf-8").splitlines()[number]
+    recorded = json.loads(line)
+    name, steps, histogram, looped = RECORDED[number]
+    assert recorded["from"] == name
+    whole = recorded["reply"]
+    begun = {"text": whole["text"][:9], "meta_info": {**whole["meta_info"], "completion_tokens": 4}}
+    found = measured((10.1, event(begun)), (10.9, event(whole)), (11.0, DONE), native=True)
+    assert (found["verify_steps"], found["accepted"]) == (steps, histogram)
+    assert (found["output_tokens"], found["gaps"]) == (512, [[800000, 508]])
+    assert (found["error"], sum(histogram)) == ("", steps)
+    assert (found["tail_bigrams"] < LOOPED_BELOW) == looped
