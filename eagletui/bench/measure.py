@@ -77,6 +77,7 @@ class Measuring:
         launch: what is true of this launch of the server alone (pid and start), asked before and
             after each cell; None where it cannot be known.
         said: hears how far it is.
+        kept: gets each cell as soon as it is measured.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Measuring:
         gpu_indices: tuple[int, ...] = (),
         launch: Callable[[], Awaitable[str]] | None = None,
         said: Callable[[Progress], None] = lambda _: None,
+        kept: Callable[[Cell], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
@@ -102,6 +104,7 @@ class Measuring:
         self._gpu_indices = gpu_indices
         self._launch = launch
         self._said = said
+        self._kept = kept
         self._clock = clock
         self._stop = asyncio.Event()
         self._verdict: Verdict | None = None
@@ -140,6 +143,8 @@ class Measuring:
                 break
             found = await self._measure(number, cell, launch)
             self.cells.append(found)
+            if self._kept is not None:
+                await self._kept(found)
             self._eta.end(found.seconds)
             stopped = self._verdict.stopped if self._verdict is not None else ""
             if stopped in _ENDS_ALL:

@@ -105,6 +105,8 @@ class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
     help="End nothing where output loops, the KV cache is full, others send: only say so.",
 )
 @click.option("--name", default="", metavar="N", help="Of the run.")
+@click.option("--keep/--no-keep", default=True, show_default=True,
+              help="Keep the run: `eagletui runs` lists it.")  # fmt: skip
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the run as JSON."
 )
@@ -162,7 +164,7 @@ def _asked(kind: Any, options: dict[str, Any]) -> Any:
             for name in (
                 "ssh_config", "pid", "concurrencies", "prompts", "output_tokens", "input_tokens",
                 "requests", "repeats", "rate", "temperature", "endpoint", "on_host", "warmup",
-                "seed", "flush_cache", "keep_going", "name",
+                "seed", "flush_cache", "keep_going", "name", "keep",
             )
         },
     )  # fmt: skip

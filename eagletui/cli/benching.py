@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
+from msgspec.structs import replace
 
 from eagletui.bench import plan as plans
 from eagletui.bench.client import Client
@@ -22,6 +23,7 @@ from eagletui.bench.onhost import OnHost
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.bench.promptsets import SETS, read_prompts, shipped
 from eagletui.cli.reaching import connected
+from eagletui.cli.run_keeping import Keeper
 from eagletui.cli.surroundings import look_around
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuReader
@@ -64,6 +66,7 @@ class Asked(Data, frozen=True):
     flush_cache: bool = False
     keep_going: bool = False
     name: str = ""
+    keep: bool = True
 
     def __repr__(self) -> str:
         """Without the key: a traceback may show it."""
@@ -122,6 +125,16 @@ async def measure(
             )
             + f" (round trip {1e3 * trip:.1f} ms)."
         )
+        run = Run(
+            id=new_id(),
+            name=run_name,
+            began=began,
+            via=via,
+            round_trip_ms=1e3 * trip,
+            workload=plans.workload(plan),
+            surroundings=around,
+        )
+        keeper = Keeper(run, wanted=asked.keep, said=said)
         measuring = Measuring(
             plan,
             driver=driver,
@@ -132,24 +145,13 @@ async def measure(
             gpu_indices=target.process.gpus,
             launch=_launch(host, discovery, target) if target.process.pid else None,
             said=told,
+            kept=keeper.cell,
         )
         started(measuring)
         cells = await measuring.run()
-    return (
-        Run(
-            id=new_id(),
-            name=run_name,
-            began=began,
-            ended=time.time(),
-            via=via,
-            round_trip_ms=1e3 * trip,
-            workload=plans.workload(plan),
-            surroundings=around,
-            cells=cells,
-            partial=measuring.partial,
-        ),
-        measuring.notes,
-    )
+        run = replace(run, ended=time.time(), cells=cells, partial=measuring.partial)
+        await keeper.finish(run)
+    return run, measuring.notes
 
 
 def new_id() -> str:

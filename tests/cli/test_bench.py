@@ -22,6 +22,9 @@ from eagletui.cli.bench_words import Teller, progress_line
 from eagletui.cli.main import main
 from eagletui.model.run import Run
 from eagletui.store.claims import AlreadyMeasured, claimed
+from eagletui.store.places import runs_file
+from eagletui.store.runs.database import Database
+from eagletui.store.runs.runs import Runs
 from tests import sshd
 from tests.bench.server import FakeServer
 
@@ -86,6 +89,37 @@ def test_a_run_is_printed_kept_and_exported(start: Start, tmp_path: Path) -> Non
     assert rows[0]["accept_length"] == pytest.approx(1.8)
     assert rows[0]["mean_ttft_ms"] > 0.0
     assert rows[0]["output_throughput"] == pytest.approx(36 / rows[0]["duration"])
+
+
+def test_runs_are_kept_and_compared(start: Start, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    server = start()
+    assert "Kept as" in bench(server, "--name", "mine", "--out", out).stderr
+    assert "Kept as" not in bench(server, "--name", "lost", "--no-keep").stderr
+    bench(server, "--name", "other")
+    listed = json.loads(CliRunner().invoke(main, ["runs", "list", "--json"]).stdout)["runs"]
+    assert {run["name"] for run in listed} == {"mine", "other"}
+    assert not any(run["partial"] for run in listed)
+    with Database(runs_file()) as database:
+        assert Runs(database).find("mine") == msgspec.json.decode(out.read_bytes(), type=Run)
+    compared = CliRunner().invoke(main, ["compare", "mine", "other", "--json"])
+    assert compared.exit_code == 0, compared.output
+    assert [run["name"] for run in json.loads(compared.stdout)["runs"]] == ["mine", "other"]
+
+
+def test_a_run_that_fails_in_its_warm_up_is_none(start: Start) -> None:
+    assert bench(start(misbehave=lambda at: "500")).exit_code == 1
+    listed = json.loads(CliRunner().invoke(main, ["runs", "list", "--json"]).stdout)
+    assert listed["runs"] == []
+
+
+def test_a_database_that_cannot_be_written_ends_no_benchmark(start: Start) -> None:
+    runs_file().parent.mkdir(parents=True, exist_ok=True)
+    runs_file().write_bytes(b"no database at all, but long enough to be taken for one" * 40)
+    result = bench(start(), "--repeats", "1")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("The run is not kept from here on") == 1
+    assert "Kept as" not in result.stderr
 
 
 @pytest.mark.parametrize(("way", "via"), [("yes", "host"), ("no", "client"), ("auto", "host")])
@@ -244,6 +278,8 @@ def test_ctrl_c_keeps_what_was_measured(
     assert [cell.stopped for cell in run.cells] == ["", "cancelled"]
     assert [sent.error for sent in run.cells[1].requests] == ["", "stopped"]
     assert "partial" in printed
+    with Database(runs_file()) as database:
+        assert Runs(database).get(run.id) == run
     assert "c=1 repeat 2 ended early (cancelled)" in printed
 
 
