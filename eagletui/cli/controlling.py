@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -210,10 +211,15 @@ async def _put_back(standing: Standing, yes: bool) -> bool:
     return await asyncio.to_thread(lambda: click.confirm(question, default=True, err=True))
 
 
+_SECONDS = re.compile(r"\b\d+ s\b")
+
+
 def _tell(progress: Progress, said: tuple[object, ...]) -> tuple[object, ...]:
     clock = time.strftime("%H:%M:%S", time.localtime(progress.at))
     standing, event = progress.standing, progress.event
-    now = (standing.state, standing.rolling_back, progress.detail)
+    # A count-down is said once, not every second.
+    detail = _SECONDS.sub("", progress.detail)
+    now = (standing.state, standing.rolling_back, detail)
     if isinstance(event, PhaseBegan):
         click.echo(f"{clock}   {event.role} {event.name}".rstrip(), err=True)
     elif isinstance(event, PhaseEnded) and event.seconds is not None:
