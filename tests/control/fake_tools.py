@@ -192,7 +192,7 @@ def systemctl() -> None:
         about = {"Id": unit["Id"], "LoadState": loaded,
                  "ActiveState": "active" if running else "inactive", "Result": "success",
                  "MainPID": unit["MainPID"] if running else 0, "Type": unit.get("Type", "simple"),
-                 "Transient": "no"}  # fmt: skip
+                 "Transient": "no", "FragmentPath": STATE / "llm.service"}  # fmt: skip
         for name, value in about.items():
             say(f"{name}={value}")
     elif verb == "start" and not alive(unit.get("MainPID", 0)):

@@ -150,7 +150,8 @@ class Servers:
                 if state.get(which):
                     self._kill(state[which]["pid"], state[which]["start"])
         for pid, start in self._others:
-            if stat(pid) and int(stat(pid)[19]) == start:
+            words = stat(pid)
+            if words and int(words[19]) == start:
                 os.kill(pid, signal.SIGKILL)
         for server in self._started:
             with contextlib.suppress(OSError):

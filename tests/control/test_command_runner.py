@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
+from eagletui.hostside.agent.command_runner import left_behind
 from eagletui.model.profile import StartPlan
 from tests.control.servers import Servers, alive, argv, environ
 from tests.control.test_restart import ANN, QUICK, driven, states
@@ -67,16 +68,26 @@ async def test_a_script_that_leaves_its_server_behind_is_followed_to_it(
 
 
 @pytest.mark.parametrize("to", ["", "> own.log 2>&1"])
-async def test_a_server_that_lost_the_mark_is_found_by_its_log_or_port(
+async def test_a_server_that_lost_the_mark_is_found_by_the_log_it_writes(
     servers: Servers, host: LocalHost, to: str
 ) -> None:
-    path = script(servers, f'env -i "{sys.executable}" "{servers.script}" "$@" {to} &\nsleep 1')
+    path = script(servers, f'env -i "{sys.executable}" "{servers.script}" "$@" {to} &\nexit 0')
     log = "own.log" if to else ""
     restart, told = await driven(host, replace(plan(servers, path), log=log), None)
     [pid] = servers.mine()
     servers.also(pid)
     assert states(told)[-1] == "ready"
     assert restart.pid == pid
+
+
+def test_one_that_writes_elsewhere_too_is_found_by_its_port(servers: Servers) -> None:
+    old = servers.start()
+    lost = {"mark": "nobody's", "log": "/nowhere", "port": servers.port, "start": 0}
+    row = left_behind(lost)
+    assert row is not None
+    assert row.pid == old.pid
+    assert left_behind({**lost, "start": old.start_ticks + 1}) is None
+    assert left_behind({**lost, "port": 0}) is None
 
 
 async def test_a_script_that_starts_its_server_again_is_stopped_with_it(

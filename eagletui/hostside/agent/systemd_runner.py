@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -33,6 +34,7 @@ TYPES = ("simple", "exec", "notify", "notify-reload", "idle")
 UP = 60.0
 """Seconds for a unit that was started to have a main process."""
 SETTLED = 2.0
+OUTPUT = re.compile(r"^Standard(?:Output|Error)\s*=\s*(?:append|file|truncate):(/.*?)\s*$", re.M)
 LINGER = "/var/lib/systemd/linger"
 MANAGE = "org.freedesktop.systemd1.manage-units"
 
@@ -312,9 +314,7 @@ def started(unit: Unit, port: int, output: str) -> Json:
     Args:
         output: the file it is going to write; what stands there now is its predecessor's.
     """
-    size = 0
-    with contextlib.suppress(OSError):
-        size = os.stat(output).st_size
+    sizes = {path: size_of(path) for path in (output, *outputs(unit))}
     unit.told("reset-failed")  # many starts in a short time are meant
     since = int(time.time() * 1_000_000)
     unit.do("start", "--no-block")
@@ -325,7 +325,7 @@ def started(unit: Unit, port: int, output: str) -> Json:
         row = process(main) if main else None
         if row is not None and about.get("ActiveState") in ("active", "activating", "reloading"):
             told = output_of(row.pid)
-            at = {"inode": since, "offset": 0} if not told else place_in(told, output, size)
+            at = {"inode": since, "offset": 0} if not told else place_in(told, sizes)
             return {**found(unit, row, port, ""), **at}
         failed = about.get("ActiveState") == "failed" or about.get("Result") not in ("success", "")
         if failed or time.monotonic() > end:
@@ -375,13 +375,31 @@ def output_of(pid: int) -> str:
     return ""
 
 
-def place_in(path: str, output: str, size: int) -> Json:
+def outputs(unit: Unit) -> list[str]:
+    """The files that a unit's own settings send its output to."""
+    about, found = unit.show(), []
+    for path in [about.get("FragmentPath", ""), *about.get("DropInPaths", "").split()]:
+        with contextlib.suppress(OSError):
+            found += OUTPUT.findall(os.fsdecode(read(path)))
+    return found
+
+
+def size_of(path: str) -> int:
+    """What stands in a file already."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def place_in(path: str, sizes: dict[str, int]) -> Json:
     """From where a file is read, none of its predecessor's lines with it."""
     try:
         about = os.stat(path)
     except OSError:
         return {"inode": None, "offset": 0}
-    return {"inode": about.st_ino, "offset": size if path == output else about.st_size}
+    size = sizes.get(path, about.st_size)
+    return {"inode": about.st_ino, "offset": min(size, about.st_size)}
 
 
 def refuse_overridden(unit: Unit, server: Json, plan: Json) -> None:
