@@ -91,7 +91,8 @@ class StreamMeter:
         self.error = ""
         self._counts: bool | None = True if native else None
         self._repeats: bool | None = None if native else False
-        self._gaps: list[tuple[float, int]] = []
+        # Gap, tokens, gap, tokens, …: a pair each would be one more thing for the collector.
+        self._gaps: list[float] = []
         self._buffer = b""
         self._usage = b""
         self._special = b""
@@ -169,7 +170,7 @@ class StreamMeter:
         if self.last is None:
             self.first = now
         else:
-            self._gaps.append((now - self.last, tokens))
+            self._gaps += (now - self.last, tokens)
         self.last = now
 
     def _settle(self, text: bytes) -> None:
@@ -223,7 +224,10 @@ class StreamMeter:
             "distinct_bigrams": distinct_bigrams(words),
             "tail_bigrams": distinct_bigrams(words[-TAIL:]) if len(words) >= FEWEST else None,
             "counted": bool(self._counts),
-            "gaps": [[round(gap * 1e6), tokens] for gap, tokens in self._gaps],
+            "gaps": [
+                [round(gap * 1e6), int(tokens)]
+                for gap, tokens in zip(self._gaps[::2], self._gaps[1::2])  # noqa: B905
+            ],
             "error": self.error,
         }
 

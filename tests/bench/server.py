@@ -30,7 +30,7 @@ class FakeServer:
             `error` (an error event), `loop` (the same words again and again).
         continuous: whether usage comes with each chunk.
         spec: whether replies tell of drafts.
-        extra_tokens: what another client generates beside each request.
+        native_repeats: whether each chunk of `/generate` holds the whole text so far.
     """
 
     def __init__(
