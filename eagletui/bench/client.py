@@ -12,6 +12,7 @@ import aiohttp
 
 from eagletui.bench.load import Heard, Load, Moving, reply_from
 from eagletui.hostside.stream_meter import StreamMeter
+from eagletui.model.run import STOPPED
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at who waits too long."""
@@ -70,7 +71,7 @@ class _Cell:
             for task in (watching, telling, stopping, done, *workers):
                 task.cancel()
             for meter, _ in self._meters.values():
-                meter.fail("stopped")
+                meter.fail(STOPPED)
             await asyncio.gather(
                 watching, telling, stopping, done, *workers, return_exceptions=True
             )
@@ -93,7 +94,7 @@ class _Cell:
 
     async def _over(self, index: int, meter: StreamMeter, task: asyncio.Task[None]) -> None:
         if not task.done():
-            meter.fail("stopped")
+            meter.fail(STOPPED)
             task.cancel()
             await asyncio.wait({task})
         if not task.cancelled() and (wrong := task.exception()) is not None:

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from eagletui.bench.load import Reply
 from eagletui.model.base import Data
-from eagletui.model.run import Cell, Quantiles, Sent
+from eagletui.model.run import STOPPED, Cell, Quantiles, Sent
 
 
 class Figures(Data, frozen=True):
@@ -56,7 +56,7 @@ def figures(cell: Cell) -> Figures:
     tok_s = made / cell.seconds if cell.seconds > 0.0 and made else None
     return Figures(
         served=len(served),
-        failed=sum(sent.error not in ("", "stopped") for sent in cell.requests),
+        failed=sum(sent.error not in ("", STOPPED) for sent in cell.requests),
         prompt_tokens=sum(sent.prompt_tokens or 0 for sent in served),
         output_tokens=tokens,
         tok_s=tok_s,
