@@ -12,6 +12,7 @@ import aiohttp
 
 from eagletui.bench.load import Heard, Load, Moving, reply_from
 from eagletui.hostside.stream_meter import StreamMeter
+from eagletui.model.bodies import body_of
 from eagletui.model.run import STOPPED
 
 LOOK_EVERY = 0.5
@@ -130,7 +131,8 @@ class _Cell:
                 read_bufsize=_BUFFER,
             ) as response:
                 if response.status != 200:
-                    said = (await response.content.read(2000)).decode("utf-8", "replace")
+                    body, _ = await body_of(response.content.iter_any(), 2000)
+                    said = body.decode("utf-8", "replace")
                     meter.fail(f"HTTP {response.status}: {' '.join(said.split())[:200]}")
                     return
                 clock, feed = time.perf_counter, meter.feed

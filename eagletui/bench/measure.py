@@ -17,6 +17,7 @@ from eagletui.bench.plan import CellPlan, Plan
 from eagletui.bench.watch import Verdict, Watch
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
+from eagletui.model.literals import Literals
 from eagletui.model.readings import Reading
 from eagletui.model.run import STOPPED, Cell, StopReason
 from eagletui.model.server import Gpu
@@ -79,6 +80,7 @@ class Measuring:
             after each cell; None where it cannot be known.
         said: hears how far it is.
         kept: gets each cell as soon as it is measured.
+        secrets: what is covered in whatever the server answered, before it is kept or said.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Measuring:
         launch: Callable[[], Awaitable[str]] | None = None,
         said: Callable[[Progress], None] = lambda _: None,
         kept: Callable[[Cell], Awaitable[None]] | None = None,
+        secrets: Literals | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
@@ -106,6 +109,7 @@ class Measuring:
         self._launch = launch
         self._said = said
         self._kept = kept
+        self._secrets = secrets or Literals()
         self._clock = clock
         self._stop = asyncio.Event()
         self._verdict: Verdict | None = None
@@ -170,7 +174,7 @@ class Measuring:
         def heard(item: Reply | Moving) -> None:
             progress.heard(item)
             if isinstance(item, Reply) and item.sent.error:
-                errors.append(item.sent.error)
+                errors.append(self._secrets.hide_text(item.sent.error))
 
         await self._drive(load, heard)
         if len(errors) == len(load.bodies) and not self._stop.is_set():
@@ -198,8 +202,9 @@ class Measuring:
         def heard(item: Reply | Moving) -> None:
             progress.heard(item)
             if isinstance(item, Reply):
-                replies.append(item)
-                self._rule(watch.heard(item))
+                reply = self._covered(item)
+                replies.append(reply)
+                self._rule(watch.heard(reply))
 
         await self._look(watch)
         async with self._watching(watch):
@@ -207,6 +212,12 @@ class Measuring:
         await self._settle(watch)
         await self._same_launch(launch)
         return self._cell(cell, load, watch, replies, seconds)
+
+    def _covered(self, reply: Reply) -> Reply:
+        if not reply.sent.error:
+            return reply
+        error = self._secrets.hide_text(reply.sent.error)
+        return replace(reply, sent=replace(reply.sent, error=error))
 
     async def _drive(self, load: Load, heard: Callable[[Reply | Moving], None]) -> float:
         began = self._clock()

@@ -17,6 +17,7 @@ from eagletui.bench.figures import figures
 from eagletui.bench.measure import Eta, Measuring, Progress
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.model.errors import EagletuiError
+from eagletui.model.literals import Literals
 from eagletui.model.run import Cell
 from eagletui.model.server import Gpu
 from tests.bench.server import FakeServer, serving
@@ -109,6 +110,15 @@ async def test_failures_are_kept_beside_what_was_served() -> None:
     assert (figures(cell).served, figures(cell).failed) == (4, 2)
     assert cell.warnings[0] == '2 requests failed: HTTP 500: {"message": "out of luck"}'
     assert not found.partial
+
+
+async def test_a_servers_own_secret_is_covered_in_what_it_answers() -> None:
+    async with serving(misbehave=lambda n: "500" if n > 0 else "") as server:
+        what = plan(concurrencies=(1,), repeats=1, requests=1)
+        found = await Bench(server, what, secrets=Literals(["out of luck"])).run()
+    (cell,) = found.cells
+    assert cell.requests[0].error == 'HTTP 500: {"message": "***********"}'
+    assert "luck" not in repr(cell)
 
 
 async def test_a_server_that_dies_ends_it_and_what_came_is_kept() -> None:
