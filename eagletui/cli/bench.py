@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
+from eagletui.cli.errors import INTERRUPTED
 from eagletui.cli.options import api_key_from, host_options, json_option
 from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.text import visible
 
-INTERRUPTED = 130
 MOST_CONCURRENT = 4096
 ENDPOINTS = ("/v1/chat/completions", "/v1/completions", "/generate")
 
