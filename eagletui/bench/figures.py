@@ -49,8 +49,8 @@ def figures(cell: Cell) -> Figures:
     """A cell's figures from its requests."""
     served = [sent for sent in cell.requests if not sent.error]
     tokens = sum(sent.output_tokens for sent in served)
-    # What was cut short was generated as well: it counts for what the server did.
-    made = sum(sent.output_tokens for sent in cell.requests)
+    # What was cut short was generated as well; `model.compare_figures` counts the same.
+    made = sum(sent.output_tokens for sent in cell.requests if sent.error in ("", STOPPED))
     speeds = [sent.output_tokens / sent.latency for sent in served if sent.latency]
     ratios = [s.distinct_bigrams for s in served if s.distinct_bigrams is not None]
     steps = sum(sent.verify_steps for sent in served if sent.verify_steps)

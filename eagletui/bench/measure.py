@@ -76,7 +76,7 @@ class Measuring:
         eye: reads counters; None where there are none.
         gpus: readings of the host's GPUs, one iteration a cell; None where there are none.
         gpu_indices: those of the server; () for all.
-        launch: what is true of this launch of the server alone (pid and start), asked before and
+        launch: what is true of this launch of the server alone (its pid), asked before and
             after each cell; None where it cannot be known.
         said: hears how far it is.
         kept: gets each cell as soon as it is measured.

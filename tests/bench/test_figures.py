@@ -44,6 +44,12 @@ def test_figures_of_a_cell() -> None:
     assert found.latency_ms.mean == pytest.approx(3600.0)
 
 
+def test_what_a_failed_request_left_is_no_speed() -> None:
+    broken = Sent(began=0.2, ttft=0.1, output_tokens=50, error="the connection ended")
+    found = figures(Cell(concurrency=2, seconds=5.0, requests=(ONE, TWO, CUT, broken)))
+    assert found.tok_s == pytest.approx(220 / 5.0)
+
+
 def test_nothing_served_says_nothing() -> None:
     found = figures(Cell(concurrency=1, seconds=1.0, requests=(LOST,), accept_length=None))
     assert (found.tok_s, found.ttft_ms, found.accept_length, found.joules) == (None,) * 4
