@@ -12,6 +12,8 @@ import aiohttp
 
 from eagletui.bench.load import Heard, Load, Moving, reply_from
 from eagletui.hostside.stream_meter import StreamMeter
+from eagletui.model.bodies import body_of
+from eagletui.model.run import STOPPED
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at who waits too long."""
@@ -70,7 +72,7 @@ class _Cell:
             for task in (watching, telling, stopping, done, *workers):
                 task.cancel()
             for meter, _ in self._meters.values():
-                meter.fail("stopped")
+                meter.fail(STOPPED)
             await asyncio.gather(
                 watching, telling, stopping, done, *workers, return_exceptions=True
             )
@@ -93,7 +95,7 @@ class _Cell:
 
     async def _over(self, index: int, meter: StreamMeter, task: asyncio.Task[None]) -> None:
         if not task.done():
-            meter.fail("stopped")
+            meter.fail(STOPPED)
             task.cancel()
             await asyncio.wait({task})
         if not task.cancelled() and (wrong := task.exception()) is not None:
@@ -129,7 +131,8 @@ class _Cell:
                 read_bufsize=_BUFFER,
             ) as response:
                 if response.status != 200:
-                    said = (await response.content.read(2000)).decode("utf-8", "replace")
+                    body, _ = await body_of(response.content.iter_any(), 2000)
+                    said = body.decode("utf-8", "replace")
                     meter.fail(f"HTTP {response.status}: {' '.join(said.split())[:200]}")
                     return
                 clock, feed = time.perf_counter, meter.feed

@@ -9,11 +9,15 @@ import aiohttp
 from msgspec.structs import replace
 
 from eagletui.bench.plan import Plan, Prompt
+from eagletui.model.bodies import body_of
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.safe import excerpt
 
 # Newer releases serve both; it is in 0.5.23 and not in 0.4.6.
 PATHS = ("/tokenize", "/v1/tokenize")
+MOST = 64 << 20
+"""Bytes of the largest reply that is read: the prompts of a file are fewer together."""
+
 _LIMIT = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0)
 
 
@@ -24,7 +28,7 @@ async def exact(
 
     Raises:
         UsageError: the endpoint takes no token numbers.
-        EagletuiError: the server does not tokenize.
+        EagletuiError: the server does not tokenize, or finds no token in any prompt.
     """
     if plan.input_tokens is None:
         return plan
@@ -40,6 +44,11 @@ async def exact(
             continue
         rounds = -(-plan.input_tokens // len(ids))
         prompts.append(Prompt(text=prompt.text, ids=(ids * rounds)[: plan.input_tokens]))
+    if not prompts:
+        raise EagletuiError(
+            "The server's tokenizer finds no token in any of the prompts.",
+            advice="Leave --input-tokens out, or give other prompts.",
+        )
     return replace(plan, prompts=tuple(prompts))
 
 
@@ -57,7 +66,7 @@ async def tokenize(
             async with session.post(
                 url + path, json={"prompt": text}, headers=headers, timeout=_LIMIT
             ) as response:
-                body = await response.read()
+                body, _ = await body_of(response.content.iter_any(), MOST)
                 said = f"HTTP {response.status} for {path}: {excerpt(body, 120)}"
                 ids = _ids(body) if response.status == 200 else None
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:

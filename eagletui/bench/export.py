@@ -10,8 +10,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from eagletui.bench.figures import figures, quantiles
+from eagletui.bench.figures import figures
 from eagletui.model.run import Cell, Run
+from eagletui.model.statistics import distribution
 
 BACKENDS = {
     "/generate": "sglang",
@@ -75,7 +76,7 @@ def row(run: Run, cell: Cell) -> dict[str, Any]:
 
 
 def _latency(name: str, values: Sequence[float]) -> dict[str, float | None]:
-    found = quantiles(values)
+    found = distribution(values)
     return {
         f"mean_{name}_ms": found.mean if found else None,
         f"median_{name}_ms": found.p50 if found else None,

@@ -11,7 +11,9 @@ import aiohttp
 from eagletui.engine.http_problems import classify_exception, classify_reply
 from eagletui.engine.loads import read_loads, with_moments
 from eagletui.engine.metrics import MAX_BODY, MetricsReader, NotMetrics
+from eagletui.model.bodies import body_of
 from eagletui.model.readings import Reading
+from eagletui.model.safe import excerpt
 
 LOADS_PATH = "/v1/loads?include=core,spec"
 _LIMIT = aiohttp.ClientTimeout(total=8.0, sock_connect=5.0)
@@ -55,8 +57,8 @@ class Eye:
             ) as response:
                 if response.status == 200:
                     return ""
-                said = (await response.content.read(200)).decode("utf-8", "replace")
-                return f"HTTP {response.status}: {' '.join(said.split())}"
+                body, _ = await body_of(response.content.iter_any(), MAX_BODY)
+                return f"HTTP {response.status}: {excerpt(body, 120)}"
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
             return classify_exception(error, ready=True).detail
 
@@ -107,9 +109,4 @@ class Eye:
         async with self._session.get(
             self._url + path, headers=self._headers, timeout=_LIMIT
         ) as response:
-            body = bytearray()
-            async for block in response.content.iter_chunked(1 << 16):
-                body += block
-                if len(body) > MAX_BODY:
-                    return response.status, bytes(body), False
-            return response.status, bytes(body), True
+            return (response.status, *await body_of(response.content.iter_any(), MAX_BODY))

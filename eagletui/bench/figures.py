@@ -1,6 +1,6 @@
 """A cell's figures as they are shown and exported.
 
-Quantiles are NumPy's default: linear between order statistics.
+Quantiles are those of `model.statistics`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from itertools import accumulate
 
 from eagletui.bench.load import Reply
 from eagletui.model.base import Data
-from eagletui.model.run import Cell, Quantiles, Sent
+from eagletui.model.run import STOPPED, Cell, Quantiles, Sent
+from eagletui.model.statistics import distribution, pooled
 
 
 class Figures(Data, frozen=True):
@@ -48,15 +49,15 @@ def figures(cell: Cell) -> Figures:
     """A cell's figures from its requests."""
     served = [sent for sent in cell.requests if not sent.error]
     tokens = sum(sent.output_tokens for sent in served)
-    # What was cut short was generated as well: it counts for what the server did.
-    made = sum(sent.output_tokens for sent in cell.requests)
+    # What was cut short was generated as well; `model.compare_figures` counts the same.
+    made = sum(sent.output_tokens for sent in cell.requests if sent.error in ("", STOPPED))
     speeds = [sent.output_tokens / sent.latency for sent in served if sent.latency]
     ratios = [s.distinct_bigrams for s in served if s.distinct_bigrams is not None]
     steps = sum(sent.verify_steps for sent in served if sent.verify_steps)
     tok_s = made / cell.seconds if cell.seconds > 0.0 and made else None
     return Figures(
         served=len(served),
-        failed=sum(sent.error not in ("", "stopped") for sent in cell.requests),
+        failed=sum(sent.error not in ("", STOPPED) for sent in cell.requests),
         prompt_tokens=sum(sent.prompt_tokens or 0 for sent in served),
         output_tokens=tokens,
         tok_s=tok_s,
@@ -67,7 +68,7 @@ def figures(cell: Cell) -> Figures:
         latency_ms=_of([s.latency for s in served]),
         accept_length=accept_length(served) or cell.accept_length,
         verify_steps=steps or None,
-        accepted=histogram(served),
+        accepted=pooled(sent.accepted for sent in served),
         distinct_bigrams=sum(ratios) / len(ratios) if ratios else None,
         joules=cell.power_watts / tok_s if cell.power_watts and tok_s else None,
     )
@@ -80,21 +81,10 @@ def accept_length(requests: Sequence[Sent]) -> float | None:
     return sum(s.output_tokens for s in told) / steps if steps else None
 
 
-def histogram(requests: Sequence[Sent]) -> tuple[int, ...]:
-    """Steps by how many drafts they accepted, over all requests."""
-    width = max((len(sent.accepted) for sent in requests), default=0)
-    return tuple(
-        sum(sent.accepted[at] for sent in requests if at < len(sent.accepted))
-        for at in range(width)
-    )
-
-
-def quantiles(values: Sequence[float], weights: Sequence[int] | None = None) -> Quantiles | None:
-    """Distribution of values, each standing for as many as its weight says."""
+def quantiles(values: Sequence[float], weights: Sequence[int]) -> Quantiles | None:
+    """`statistics.distribution` of values that stand for as many as their weights say."""
     pairs = sorted(
-        (value, weight)
-        for value, weight in zip(values, weights or [1] * len(values), strict=True)
-        if weight > 0
+        (value, weight) for value, weight in zip(values, weights, strict=True) if weight > 0
     )
     if not pairs:
         return None
@@ -124,4 +114,4 @@ def itl_quantiles(replies: Sequence[Reply]) -> Quantiles | None:
 
 
 def _of(seconds: Sequence[float | None]) -> Quantiles | None:
-    return quantiles([1e3 * value for value in seconds if value is not None])
+    return distribution(1e3 * value for value in seconds if value is not None)

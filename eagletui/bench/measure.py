@@ -17,8 +17,9 @@ from eagletui.bench.plan import CellPlan, Plan
 from eagletui.bench.watch import Verdict, Watch
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
+from eagletui.model.literals import Literals
 from eagletui.model.readings import Reading
-from eagletui.model.run import Cell, StopReason
+from eagletui.model.run import STOPPED, Cell, StopReason
 from eagletui.model.server import Gpu
 
 LOOK_EVERY = 1.0
@@ -26,6 +27,7 @@ SETTLE = 3.0
 """Seconds that the server's counters may take to show the last request's end."""
 
 SETTLE_EVERY = 0.2
+CANCELLED = "Cancelled."
 _ENDS_ALL: tuple[StopReason, ...] = ("cancelled", "restarted", "other-traffic", "failed")
 """What ends the whole benchmark; the rest ends a cell and its like in later repeats."""
 
@@ -74,10 +76,11 @@ class Measuring:
         eye: reads counters; None where there are none.
         gpus: readings of the host's GPUs, one iteration a cell; None where there are none.
         gpu_indices: those of the server; () for all.
-        launch: what is true of this launch of the server alone (pid and start), asked before and
+        launch: what is true of this launch of the server alone (its pid), asked before and
             after each cell; None where it cannot be known.
         said: hears how far it is.
         kept: gets each cell as soon as it is measured.
+        secrets: what is covered in whatever the server answered, before it is kept or said.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Measuring:
         launch: Callable[[], Awaitable[str]] | None = None,
         said: Callable[[Progress], None] = lambda _: None,
         kept: Callable[[Cell], Awaitable[None]] | None = None,
+        secrets: Literals | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
@@ -105,9 +109,12 @@ class Measuring:
         self._launch = launch
         self._said = said
         self._kept = kept
+        self._secrets = secrets or Literals()
         self._clock = clock
         self._stop = asyncio.Event()
         self._verdict: Verdict | None = None
+        self._doubts: list[str] = []
+        self.cancelled = False
         self._eta = Eta(plans.cells(plan))
         self.cells: list[Cell] = []
         self.notes: list[str] = []
@@ -121,8 +128,10 @@ class Measuring:
 
     def cancel(self) -> None:
         """End it; what was measured is kept."""
-        self._note("Cancelled.")
-        self._rule(Verdict("cancelled", "Cancelled."))
+        # A verdict may be there already, and would hide this one.
+        self.cancelled = True
+        self._note(CANCELLED)
+        self._rule(Verdict("cancelled", CANCELLED))
 
     async def run(self) -> tuple[Cell, ...]:
         """Every cell that was measured, the last one perhaps in part."""
@@ -147,7 +156,7 @@ class Measuring:
                 await self._kept(found)
             self._eta.end(found.seconds)
             stopped = self._verdict.stopped if self._verdict is not None else ""
-            if stopped in _ENDS_ALL:
+            if self.cancelled or stopped in _ENDS_ALL:
                 break
             given_up |= _alike(stopped, cell.concurrency, self._plan.concurrencies)
             self._stop.clear()
@@ -165,12 +174,18 @@ class Measuring:
         def heard(item: Reply | Moving) -> None:
             progress.heard(item)
             if isinstance(item, Reply) and item.sent.error:
-                errors.append(item.sent.error)
+                errors.append(self._secrets.hide_text(item.sent.error))
 
         await self._drive(load, heard)
         if len(errors) == len(load.bodies) and not self._stop.is_set():
+            what = f"Every request of the warm-up failed: {errors[0]}"
+            if self.cells:
+                # What was measured is worth keeping.
+                self._note(f"c={cell.concurrency}: {what}")
+                self._rule(Verdict("failed", what))
+                return
             raise EagletuiError(
-                f"Every request of the warm-up failed: {errors[0]}",
+                what,
                 advice="Check the endpoint, the model's context (a prompt may be too long for "
                 "it), and the API key.",
             )
@@ -179,6 +194,7 @@ class Measuring:
         if self._plan.flush and self._eye is not None and (why := await self._eye.flush()):
             self._note(f"The prefix cache was not emptied: {why}.")
         load = plans.load(self._plan, cell, url=self._url, headers=self._headers)
+        self._doubts = []
         watch = Watch(cell.concurrency, gpus=self._gpu_indices)
         replies: list[Reply] = []
         progress = self._progress(number, cell, load)
@@ -186,8 +202,9 @@ class Measuring:
         def heard(item: Reply | Moving) -> None:
             progress.heard(item)
             if isinstance(item, Reply):
-                replies.append(item)
-                self._rule(watch.heard(item))
+                reply = self._covered(item)
+                replies.append(reply)
+                self._rule(watch.heard(reply))
 
         await self._look(watch)
         async with self._watching(watch):
@@ -195,6 +212,12 @@ class Measuring:
         await self._settle(watch)
         await self._same_launch(launch)
         return self._cell(cell, load, watch, replies, seconds)
+
+    def _covered(self, reply: Reply) -> Reply:
+        if not reply.sent.error:
+            return reply
+        error = self._secrets.hide_text(reply.sent.error)
+        return replace(reply, sent=replace(reply.sent, error=error))
 
     async def _drive(self, load: Load, heard: Callable[[Reply | Moving], None]) -> float:
         began = self._clock()
@@ -208,13 +231,15 @@ class Measuring:
         self, cell: CellPlan, load: Load, watch: Watch, replies: list[Reply], seconds: float
     ) -> Cell:
         replies.sort(key=lambda reply: reply.index)
-        failed = [r.sent.error for r in replies if r.sent.error not in ("", "stopped")]
-        warnings = list(watch.warnings(failed=len(failed), reasons=failed))
+        failed = [r.sent.error for r in replies if r.sent.error not in ("", STOPPED)]
+        warnings = [*watch.warnings(failed=len(failed), reasons=failed), *self._doubts]
         stopped, why = self._verdict or Verdict("", "")
+        doubt: StopReason = ""
         if len(replies) == len(load.bodies) and not any(r.sent.error for r in replies):
-            # It came too late to end the cell.
-            warnings[:0] = [why] if why and stopped != "cancelled" else []
-            stopped, why = "", ""
+            # It came too late to end the cell, and is true of it all the same.
+            late = stopped not in ("", "cancelled")
+            warnings[:0] = [why] if late else []
+            stopped, doubt, why = "", stopped if late else "", why if late else ""
         return Cell(
             concurrency=cell.concurrency,
             repeat=cell.repeat,
@@ -226,6 +251,7 @@ class Measuring:
             accept_length=watch.accept_length,
             power_watts=watch.power_watts,
             stopped=stopped,
+            doubt=doubt,
             why=why,
             warnings=tuple(warnings),
         )
@@ -237,6 +263,9 @@ class Measuring:
             return
         if self._plan.keep_going and verdict.stopped not in ("cancelled", "failed"):
             self._note(verdict.why)
+            # The watch warns of loops itself, with the numbers of the whole cell.
+            if verdict.stopped != "looped" and verdict.why not in self._doubts:
+                self._doubts.append(verdict.why)
             return
         self._verdict = verdict
         self._stop.set()

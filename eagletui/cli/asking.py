@@ -10,6 +10,11 @@ from eagletui.model.ask import HostKeyQuestion, SecretQuestion
 from eagletui.model.text import visible
 
 
+def somebody_is_there() -> bool:
+    """Whether a person can be asked: both ends of the conversation are a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 class TerminalAsker:
     """Asks where a person is there to answer; refuses otherwise, so a script never hangs.
 
@@ -17,7 +22,7 @@ class TerminalAsker:
     """
 
     def __init__(self) -> None:
-        self._person = sys.stdin.isatty() and sys.stderr.isatty()
+        self._person = somebody_is_there()
 
     async def secret(self, question: SecretQuestion) -> str | None:
         """A password or passphrase, not echoed."""

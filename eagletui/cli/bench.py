@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
+from eagletui.cli.errors import INTERRUPTED
 from eagletui.cli.options import api_key_from, host_options, json_option
 from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.text import visible
 
-INTERRUPTED = 130
 MOST_CONCURRENT = 4096
 ENDPOINTS = ("/v1/chat/completions", "/v1/completions", "/generate")
 
@@ -124,6 +124,7 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     Cells run in turn, each concurrency in each repeat. Ctrl-C keeps what was measured. The exit
     status is 1 where a cell ended early or a request failed, and 130 after Ctrl-C.
     """
+    from eagletui.bench.measure import CANCELLED
     from eagletui.cli.bench_words import Teller, notes, table
     from eagletui.cli.benching import Asked, measure
 
@@ -139,7 +140,7 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     else:
         for line in (*table(run), *notes(run, said)):
             click.echo(visible(line))
-    if "Cancelled." in said:
+    if CANCELLED in said:
         ctx.exit(INTERRUPTED)
     if run.partial or any(sent.error for cell in run.cells for sent in cell.requests):
         ctx.exit(1)

@@ -10,6 +10,7 @@ from eagletui.bench.figures import Figures, figures
 from eagletui.bench.measure import Progress
 from eagletui.model.eta import about
 from eagletui.model.run import Cell, Quantiles, Run
+from eagletui.model.statistics import pooled
 
 EVERY = 0.2
 """Seconds between two lines of progress on a terminal."""
@@ -98,9 +99,9 @@ def notes(run: Run, said: Sequence[str]) -> Iterator[str]:
 
 def _histograms(run: Run) -> Iterator[str]:
     for concurrency in dict.fromkeys(cell.concurrency for cell in run.cells):
-        found = [figures(cell).accepted for cell in run.cells if cell.concurrency == concurrency]
-        width = max(map(len, found), default=0)
-        sums = [sum(h[at] for h in found if at < len(h)) for at in range(width)]
+        sums = pooled(
+            figures(cell).accepted for cell in run.cells if cell.concurrency == concurrency
+        )
         if total := sum(sums):
             shares = "  ".join(f"{at}: {count / total:.1%}" for at, count in enumerate(sums))
             yield f"c={concurrency} steps by accepted drafts  {shares}"

@@ -30,6 +30,7 @@ from eagletui.host.gpus import GpuReader
 from eagletui.host.python import find_python
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError, UsageError
+from eagletui.model.literals import Literals
 from eagletui.model.run import Run, Via
 from eagletui.model.server import Gpu
 from eagletui.model.text import visible
@@ -146,6 +147,7 @@ async def measure(
             launch=_launch(host, discovery, target) if target.process.pid else None,
             said=told,
             kept=keeper.cell,
+            secrets=target.secrets | Literals([key] if key else []),
         )
         started(measuring)
         cells = await measuring.run()

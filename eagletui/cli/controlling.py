@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from eagletui.cli.asking import somebody_is_there
+from eagletui.cli.errors import INTERRUPTED
 from eagletui.cli.options import host_options, json_option
 from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from eagletui.host.base import Host
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-INTERRUPTED = 130
 
 
 class NotPermitted(EagletuiError):
@@ -163,7 +163,7 @@ def confirm(lines: Sequence[str], *, yes: bool, needs: Permission) -> None:
         click.echo(line, err=True)
     if yes and not needs.name:
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not somebody_is_there():
         what = f"{needs.name} is protected" if needs.name else "This needs a yes"
         raise UsageError(
             f"{what}, and nobody is there to be asked.",
@@ -205,7 +205,7 @@ async def _put_back(standing: Standing, yes: bool) -> bool:
     click.echo(visible(why), err=True)
     if yes:
         return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not somebody_is_there():
         return False
     question = "Put back what ran before?"
     return await asyncio.to_thread(lambda: click.confirm(question, default=True, err=True))

@@ -10,6 +10,9 @@ import click
 from eagletui.model.errors import EagletuiError
 from eagletui.model.text import visible
 
+INTERRUPTED = 130
+"""The status after Ctrl-C, as shells have it."""
+
 
 class SpokenError(click.ClickException):
     """An `EagletuiError` on its way out."""

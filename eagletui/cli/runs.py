@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
+from eagletui.cli.asking import somebody_is_there
 from eagletui.cli.options import json_option
 from eagletui.cli.output import echo_json
 from eagletui.cli.run_store import open_runs
@@ -103,7 +103,7 @@ def rm(words: tuple[str, ...], yes: bool, as_json: bool) -> None:
         found = {kept.id(word): None for word in words}
         rows = {row.id: row for row in kept.rows()}
         if not yes:
-            if not _somebody_is_there():
+            if not somebody_is_there():
                 raise UsageError(
                     "Removing runs has to be confirmed, and nobody is there to ask.",
                     advice="Say --yes.",
@@ -119,10 +119,6 @@ def rm(words: tuple[str, ...], yes: bool, as_json: bool) -> None:
     else:
         for run in found:
             click.echo(visible(f"removed {run} {rows[run].name}".rstrip()))
-
-
-def _somebody_is_there() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 @runs.command()

@@ -14,7 +14,9 @@ from eagletui.engine.server_info import PATHS, ServerInfo, read_server_info
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuReader
 from eagletui.host.topology import all_linked
+from eagletui.model.bodies import body_of
 from eagletui.model.errors import HostError
+from eagletui.model.literals import Literals
 from eagletui.model.profile import FlagValue
 from eagletui.model.run import Surroundings
 from eagletui.model.server import Gpu
@@ -24,6 +26,9 @@ from eagletui.monitor.servers import Target
 _T = TypeVar("_T")
 _LIMIT = aiohttp.ClientTimeout(total=20.0, sock_connect=5.0)
 _MIB = 1 << 20
+MOST = 8 << 20
+"""Bytes of the largest reply that is read."""
+
 # Read from what pip wrote down, for importing torch takes seconds.
 _VERSIONS = """
 import json
@@ -45,9 +50,10 @@ async def look_around(
     """Everything that can be known; what does not answer stays unknown."""
     process = target.process
     info, gpus, versions, driver = await asyncio.gather(
-        server_info(session, target.url, headers),
+        server_info(session, target.url, headers, target.secrets),
         _or(GpuReader(host).read(), ()),
-        _or(_versions(host, process.python), {}),
+        # A container has an installation of its own.
+        _or(_versions(host, "" if process.container else process.python), {}),
         _or(_driver(host), ""),
     )
     ours: list[Gpu] = [gpu for gpu in gpus if not process.gpus or gpu.index in process.gpus]
@@ -76,15 +82,20 @@ async def look_around(
 
 
 async def server_info(
-    session: aiohttp.ClientSession, url: str, headers: dict[str, str]
+    session: aiohttp.ClientSession, url: str, headers: dict[str, str], secrets: Literals
 ) -> ServerInfo:
-    """What the server says of itself; an empty one where it says nothing."""
+    """What the server says of itself; an empty one where it says nothing.
+
+    Args:
+        secrets: what is covered before it is read.
+    """
     for path in PATHS:
         with contextlib.suppress(aiohttp.ClientError, OSError, asyncio.TimeoutError):
             async with session.get(url + path, headers=headers, timeout=_LIMIT) as response:
                 if response.status != 200:
                     continue
-                info = read_server_info(await response.read())
+                body, _ = await body_of(response.content.iter_any(), MOST)
+                info = read_server_info(secrets.hide(body))
                 if info is not None:
                     return info
     return ServerInfo()
@@ -93,7 +104,8 @@ async def server_info(
 async def _versions(host: Host, python: str) -> dict[str, str]:
     if not python.startswith("/"):
         return {}
-    done = await host.run([python, "-c", _VERSIONS], timeout=20.0)
+    # `-I`: nothing of the folder we happen to be in.
+    done = await host.run([python, "-I", "-c", _VERSIONS], timeout=20.0)
     try:
         found = json.loads(done.stdout)
     except ValueError:

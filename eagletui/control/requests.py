@@ -13,6 +13,7 @@ import aiohttp
 from eagletui.engine.command import parse_command
 from eagletui.engine.loads import read_loads
 from eagletui.host.base import Host
+from eagletui.model.bodies import body_of
 from eagletui.model.literals import Literals, literals_of
 
 _TIMEOUT = 3.0
@@ -98,7 +99,7 @@ class ServerHttp:
                 headers=_bearer(self._key),
             ) as reply,
         ):
-            body = self._secrets.hide(await reply.content.read(_MOST))
+            body = await self._body(reply)
             if reply.status != 200:
                 return f"HTTP {reply.status}: {body[:200].decode('utf-8', 'replace')}"
         try:
@@ -115,7 +116,11 @@ class ServerHttp:
         async with session.get(self._url + path, headers=_bearer(self._key)) as reply:
             if reply.status != 200:
                 return None
-            return self._secrets.hide(await reply.content.read(_MOST))
+            return await self._body(reply)
+
+    async def _body(self, reply: aiohttp.ClientResponse) -> bytes:
+        body, _ = await body_of(reply.content.iter_any(), _MOST)
+        return self._secrets.hide(body)
 
     def _session(self, limit: float = _TIMEOUT) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(

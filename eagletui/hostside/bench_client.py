@@ -206,8 +206,9 @@ class Client:
         self._heard = self._began
         self.stopped = False
 
-    def run(self, listen: bool = True) -> None:
-        """Send them all, telling as they end."""
+    def run(self, listen: bool = True, said: bytes = b"") -> None:
+        """Send them all, telling as they end; `said` came behind the job already."""
+        self._hear(said)
         if listen:
             os.set_blocking(0, False)
             self._selector.register(0, selectors.EVENT_READ, None)
@@ -269,8 +270,13 @@ class Client:
     def _listen(self) -> None:
         said = os.read(0, 4096)
         self._heard = time.perf_counter()
-        if not said or b"stop" in said:
+        if not said:
             self.stopped = True
+        self._hear(said)
+
+    def _hear(self, said: bytes) -> None:
+        # Signs of life are dots and ends of lines: anything else is `stop`, or a part of it.
+        self.stopped = self.stopped or bool(said.strip(b".\n"))
 
     def _judge(self, now: float) -> None:
         if now - self._heard > LEASE:
@@ -314,12 +320,24 @@ def address(host: str, port: int) -> tuple[Any, ...]:
     return family, where
 
 
+def read_job(number: int) -> tuple[bytes, bytes]:
+    """The first line, and what came behind it: a buffered reader would keep that to itself."""
+    blocks = []
+    while True:
+        block = os.read(number, 1 << 16)
+        line, end, rest = block.partition(b"\n")
+        blocks.append(line)
+        if end or not block:
+            return b"".join(blocks), rest
+
+
 def main() -> int:
     """Read the job, do it."""
     # It makes no cycles, and a collection would stand between a chunk and its time.
     gc.disable()
     out = sys.stdout.buffer
-    job = json.loads(sys.stdin.buffer.readline())
+    line, said = read_job(0)
+    job = json.loads(line)
     job["bodies"] = [body.encode("utf-8") for body in job["bodies"]]
     try:
         where = address(job["host"], job["port"])
@@ -327,7 +345,7 @@ def main() -> int:
         out.write(json.dumps({"wrong": f"no such address: {error}"}).encode("ascii") + b"\n")
         return 1
     try:
-        Client(job, where, out).run()
+        Client(job, where, out).run(said=said)
     except BrokenPipeError:
         return 1
     return 0

@@ -14,6 +14,7 @@ from eagletui.model.statistics import BLIND_MARGIN, MARGIN, Ratio, call, ratio
 Judgement = Literal["faster", "slower", "tie", "not comparable"]
 
 BASELINE_SEED, SEED = 0, 1
+ONE_REPEAT = "one repeat cannot show how repeats differ"
 
 
 class Verdict(Data, frozen=True):
@@ -154,7 +155,7 @@ def _verdict(side: Side, base: Side, concurrency: int, reasons: Sequence[str]) -
     else:
         for who, cell in (("its", new), ("the baseline's", old)):
             if cell.spoiled:
-                against.append(f"{who} cell ended early: {'; '.join(cell.stopped)}")
+                against.append(f"{who} cell {'; '.join(cell.spoiled)}")
         if new.tok_s is not None and old.tok_s is not None:
             change = ratio(new.tok_s, old.tok_s, new.samples, old.samples, new.speeds, old.speeds)
         if change is None and not against:
@@ -190,8 +191,8 @@ def _why(change: Ratio, judged: str, new: Figures, old: Figures) -> str:
         )
     elif change.interval.low <= 1.0 <= change.interval.high:
         parts.append("the interval holds 1")
-    elif judged == "tie":
-        parts.append(f"less than {MARGIN:.0%}, and one repeat cannot show how repeats differ")
+    elif min(len(new.speeds), len(old.speeds)) < 2:
+        parts.append(f"less than {MARGIN:.0%}, and {ONE_REPEAT}" if judged == "tie" else ONE_REPEAT)
     parts += [text.removesuffix(".") for text in dict.fromkeys((*new.warnings, *old.warnings))]
     parts += [f"a cell ended early: {text}" for text in (*new.stopped, *old.stopped)]
     for who, cell in (("its", new), ("the baseline's", old)):

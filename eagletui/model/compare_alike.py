@@ -20,6 +20,8 @@ Value = str | int | float | bool | None
 CONTEXT_TOLERANCE = 0.1
 """Mean prompt lengths that are nearer than this are one context."""
 
+CLOSED_LOOP = "closed loop"
+
 Kind = Literal["question", "ground", "setting", "detail"]
 
 
@@ -67,6 +69,23 @@ def _model(run: Run) -> Value:
     return run.surroundings.model.rstrip("/").rpartition("/")[2] or None
 
 
+def _rate(run: Run) -> Value:
+    """No rate is a closed loop, where that can be known: its speed is another thing."""
+    rate = run.workload.rate
+    return CLOSED_LOOP if rate is None and run.via != "import" else rate
+
+
+def _adaptive(run: Run) -> Value:
+    """Of a run that does not draft there is nothing to adapt."""
+    speculative = run.surroundings.speculative
+    return speculative.adaptive if speculative.on else None
+
+
+def _ignore_eos(run: Run) -> Value:
+    """What comes behind an answer's end is easily drafted; another program does not tell."""
+    return None if run.via == "import" else run.workload.ignore_eos
+
+
 def _concurrency(run: Run) -> Value:
     return ", ".join(map(str, sorted({cell.concurrency for cell in run.cells}))) or None
 
@@ -77,14 +96,15 @@ _ROWS: tuple[_Row, ...] = (
     _Row("eagle topk", "setting", lambda run: run.surroundings.speculative.eagle_topk),
     _Row("draft tokens", "setting", lambda run: run.surroundings.speculative.num_draft_tokens),
     _Row("draft model", "setting", lambda run: run.surroundings.speculative.draft_model),
-    _Row("adaptive", "setting", lambda run: run.surroundings.speculative.adaptive or None),
+    _Row("adaptive", "setting", _adaptive),
     _Row("model", "question", _model),
     _Row("prompt set", "question", _digest),
     _Row("prompt set's name", "question", _undigested),
     _Row("input length", "question", lambda run: run.workload.input_tokens),
     _Row("output length", "question", lambda run: run.workload.output_tokens),
     _Row("temperature", "question", lambda run: run.workload.temperature),
-    _Row("request rate", "question", lambda run: run.workload.rate),
+    _Row("request rate", "question", _rate),
+    _Row("ignore EOS", "question", _ignore_eos),
     _Row("release", "ground", lambda run: run.surroundings.versions.get("sglang")),
     _Row("GPU", "ground", lambda run: _joined(run.surroundings.gpus)),
     _Row("tensor parallel size", "ground", lambda run: run.surroundings.tensor_parallel),
@@ -92,7 +112,6 @@ _ROWS: tuple[_Row, ...] = (
     _Row("concurrency", "detail", _concurrency),
     _Row("prompts", "detail", lambda run: run.workload.prompts or None),
     _Row("endpoint", "detail", lambda run: run.workload.endpoint or None),
-    _Row("ignore EOS", "detail", lambda run: run.workload.ignore_eos or None),
     _Row("requests", "detail", lambda run: run.workload.requests),
     _Row("repeats", "detail", lambda run: run.workload.repeats),
     _Row("sent from", "detail", lambda run: run.via),
@@ -180,10 +199,11 @@ def _nccl(run: Run, baseline: Run) -> str:
 
 
 def _context(run: Run, baseline: Run) -> str:
-    """Another context, where nobody asked for a length and the prompts turned out unlike."""
+    """Another context, where not both were asked for a length and the prompts are unlike."""
     lengths = [_mean_prompt(one) for one in (run, baseline)]
     new, old = lengths
-    if new is None or old is None or run.workload.input_tokens != baseline.workload.input_tokens:
+    asked = (run.workload.input_tokens, baseline.workload.input_tokens)
+    if new is None or old is None or None not in asked:
         return ""
     if abs(new - old) <= CONTEXT_TOLERANCE * max(new, old):
         return ""

@@ -1,7 +1,7 @@
 """What one run measured at one concurrency, all repeats together, with the noise it has.
 
-- *tok/s* is output tokens of served requests over seconds, in total. Its resamples give every
-  request its share of the cell's seconds, by its latency.
+- *tok/s* is output tokens over seconds, in total: of requests that were served, or cut short when
+  the cell was cancelled. Its resamples give each its share of the cell's seconds, by its latency.
 - *accept length* is that of the requests' own histograms; where there are none, tokens over verify
   steps; where there are none either (a chat's replies don't tell), the server's counters over the
   cell's window, or what another program wrote. 1 for a run that does not draft.
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict
 
-from eagletui.model.run import Cell, Quantiles, Run, Sent
+from eagletui.model.run import STOPPED, Cell, Quantiles, Run, Sent
 from eagletui.model.statistics import (
     Interval,
     Stratum,
@@ -51,6 +51,7 @@ class Figures(NamedTuple):
         prompt_tokens: mean of the served requests.
         joules_per_token: power over the window; None unknown.
         stopped: why cells ended early, in words.
+        spoiled: what keeps the figures from saying something of the setting, in words.
     """
 
     concurrency: int
@@ -78,7 +79,7 @@ class Figures(NamedTuple):
     power_watts: float | None
     joules_per_token: float | None
     stopped: tuple[str, ...]
-    spoiled: bool
+    spoiled: tuple[str, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -112,7 +113,7 @@ def figures_of(run: Run, *, seed: int = 0) -> tuple[Figures, ...]:
 def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figures:
     served = [_served(cell) for cell in cells]
     everyone = [request for requests in served for request in requests]
-    strata = [_speed(cell, requests) for cell, requests in zip(cells, served, strict=True)]
+    strata = [_speed(cell) for cell in cells]
     known = [stratum for stratum in strata if stratum is not None]
     samples: tuple[float, ...] = ()
     if known:
@@ -134,7 +135,9 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
         requests=sum(
             len(cell.requests) or (cell.summary.completed if cell.summary else 0) for cell in cells
         ),
-        failed=sum(bool(request.error) for cell in cells for request in cell.requests),
+        failed=sum(
+            request.error not in ("", STOPPED) for cell in cells for request in cell.requests
+        ),
         seconds=math.fsum(cell.seconds for cell in cells),
         tok_s=tok_s,
         tok_s_interval=hull(interval(samples), interval_of_repeats(speeds)),
@@ -156,9 +159,15 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
         power_watts=power,
         joules_per_token=power / tok_s if power is not None and tok_s else None,
         stopped=tuple(dict.fromkeys(cell.why or cell.stopped for cell in cells if cell.stopped)),
-        spoiled=any(cell.stopped in _SPOILED for cell in cells),
+        spoiled=tuple(dict.fromkeys(text for cell in cells if (text := _spoiled(cell)))),
         warnings=tuple(dict.fromkeys(text for cell in cells for text in cell.warnings)),
     )
+
+
+def _spoiled(cell: Cell) -> str:
+    if cell.stopped in _SPOILED:
+        return f"ended early: {cell.why or cell.stopped}"
+    return f"is in doubt: {cell.why or cell.doubt}" if cell.doubt in _SPOILED else ""
 
 
 # --- speed ----------------------------------------------------------------------------------------
@@ -179,14 +188,30 @@ def _each(requests: Sequence[Sent]) -> Stratum:
     )
 
 
-def _speed(cell: Cell, requests: Sequence[Sent]) -> Stratum | None:
-    """Tokens, and each request's share of the cell's seconds."""
-    stratum = _each(requests)
-    total = math.fsum(stratum.under)
+def _speed(cell: Cell) -> Stratum | None:
+    """Tokens, and each request's share of the cell's seconds.
+
+    What a cancelled cell cut short was generated as well, and took its time.
+    """
+    shares = [(sent, _lasted(cell, sent)) for sent in cell.requests]
+    known = [(sent, seconds) for sent, seconds in shares if seconds > 0.0]
+    total = math.fsum(seconds for _, seconds in known)
     if total <= 0.0 or cell.seconds <= 0.0:
         return None
     share = cell.seconds / total
-    return Stratum(stratum.over, tuple(latency * share for latency in stratum.under))
+    return Stratum(
+        over=tuple(float(sent.output_tokens) for sent, _ in known),
+        under=tuple(seconds * share for _, seconds in known),
+    )
+
+
+def _lasted(cell: Cell, sent: Sent) -> float:
+    """Seconds that a request took tokens; 0 for one that failed or got none."""
+    if not sent.output_tokens:
+        return 0.0
+    if sent.error == STOPPED:
+        return cell.seconds - sent.began
+    return sent.latency or 0.0 if not sent.error else 0.0
 
 
 # --- acceptance -----------------------------------------------------------------------------------

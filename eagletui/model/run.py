@@ -22,6 +22,10 @@ StopReason = Literal[
 """Why a cell ended before its last request; "" for one that is whole."""
 
 
+STOPPED = "stopped"
+"""The error of a request that was under way when its cell ended early."""
+
+
 class Sent(Data, frozen=True):
     """One request of a cell and what came back.
 
@@ -109,7 +113,8 @@ class Cell(Data, frozen=True):
             requests that do not tell theirs. None unknown, or nothing was verified.
         power_watts: mean over the window of all GPUs of the server together; None unknown.
         stopped: why it ended early.
-        why: the same in words, with the evidence; "" for a cell that is whole.
+        doubt: what would have ended it early, and was seen only when all its requests were over.
+        why: either of them in words, with the evidence; "" where there is neither.
         warnings: what does not end a cell but must be known to judge it.
         summary: only of an import; what its requests say goes first.
     """
@@ -124,6 +129,7 @@ class Cell(Data, frozen=True):
     accept_length: float | None = None
     power_watts: float | None = None
     stopped: StopReason = ""
+    doubt: StopReason = ""
     why: str = ""
     warnings: tuple[str, ...] = ()
     summary: Summary | None = None

@@ -123,6 +123,17 @@ async def test_stopping_keeps_what_came(way: str) -> None:
     assert replies[2].sent.output_tokens == 4
 
 
+async def test_a_stop_that_overtakes_the_program_on_the_host_is_heard() -> None:
+    """It stands behind the job on standard input before the program reads anything."""
+    stop = asyncio.Event()
+    stop.set()
+    heard: list[Reply | Moving] = []
+    async with serving(misbehave=lambda _: "hang") as server, driver("host") as sender:
+        what = load(server, 4, concurrency=1, gap_s=5.0)
+        assert await sender.drive(what, heard.append, stop) < 1.0
+    assert len(heard) <= 2
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_rate_sends_each_at_its_moment(way: str) -> None:
     starts = (0.0, 0.05, 0.3)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from eagletui.bench.figures import figures, itl_quantiles, quantiles
 from eagletui.bench.load import Reply
 from eagletui.model.run import Cell, Sent
+from eagletui.model.statistics import distribution
 
 ONE = Sent(
     began=0.0, ttft=0.5, latency=2.5, prompt_tokens=10, output_tokens=101, verify_steps=40,
@@ -43,6 +44,12 @@ def test_figures_of_a_cell() -> None:
     assert found.latency_ms.mean == pytest.approx(3600.0)
 
 
+def test_what_a_failed_request_left_is_no_speed() -> None:
+    broken = Sent(began=0.2, ttft=0.1, output_tokens=50, error="the connection ended")
+    found = figures(Cell(concurrency=2, seconds=5.0, requests=(ONE, TWO, CUT, broken)))
+    assert found.tok_s == pytest.approx(220 / 5.0)
+
+
 def test_nothing_served_says_nothing() -> None:
     found = figures(Cell(concurrency=1, seconds=1.0, requests=(LOST,), accept_length=None))
     assert (found.tok_s, found.ttft_ms, found.accept_length, found.joules) == (None,) * 4
@@ -69,7 +76,7 @@ def test_a_gap_counts_for_each_token_of_its_chunk() -> None:
 def test_weights_stand_for_as_many(pairs: list[tuple[float, int]]) -> None:
     values, weights = [v for v, _ in pairs], [w for _, w in pairs]
     spread = [value for value, weight in pairs for _ in range(weight)]
-    found, plain = quantiles(values, weights), quantiles(spread)
+    found, plain = quantiles(values, weights), distribution(spread)
     assert found is not None
     assert plain is not None
     for name in ("mean", "p50", "p90", "p99"):

@@ -17,6 +17,8 @@ from eagletui.bench.figures import figures
 from eagletui.bench.measure import Eta, Measuring, Progress
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.model.errors import EagletuiError
+from eagletui.model.literals import Literals
+from eagletui.model.run import Cell
 from eagletui.model.server import Gpu
 from tests.bench.server import FakeServer, serving
 
@@ -110,6 +112,15 @@ async def test_failures_are_kept_beside_what_was_served() -> None:
     assert not found.partial
 
 
+async def test_a_servers_own_secret_is_covered_in_what_it_answers() -> None:
+    async with serving(misbehave=lambda n: "500" if n > 0 else "") as server:
+        what = plan(concurrencies=(1,), repeats=1, requests=1)
+        found = await Bench(server, what, secrets=Literals(["out of luck"])).run()
+    (cell,) = found.cells
+    assert cell.requests[0].error == 'HTTP 500: {"message": "***********"}'
+    assert "luck" not in repr(cell)
+
+
 async def test_a_server_that_dies_ends_it_and_what_came_is_kept() -> None:
     async with serving(misbehave=lambda n: "die" if n == 9 else "") as server:
         found = await Bench(server, plan(concurrencies=(1,), requests=6)).run()
@@ -143,6 +154,44 @@ async def test_cancelling_keeps_what_was_measured_and_says_so() -> None:
     assert [sent.error for sent in found.cells[1].requests] == ["", "stopped"]
     assert found.cells[1].requests[1].output_tokens == 4
     assert found.partial
+
+
+async def test_cancelling_is_heard_when_the_cell_has_ended_for_another_reason() -> None:
+    """The first cell looped; somebody presses Ctrl-C while it is being kept."""
+    bench: Bench
+
+    async def kept(cell: Cell) -> None:
+        assert bench.measuring is not None
+        assert cell.stopped == "looped"
+        bench.measuring.cancel()
+
+    async with serving(chunk=1, misbehave=lambda n: "loop" if n < 20 else "") as server:
+        bench = Bench(server, plan(requests=20, warmup=0, output_tokens=40), kept=kept)
+        found = await bench.run(lambda it: setattr(bench, "measuring", it))
+    assert [cell.stopped for cell in found.cells] == ["looped"]
+    assert found.cancelled
+
+
+async def test_when_a_later_warm_up_fails_what_was_measured_is_kept() -> None:
+    async with serving(misbehave=lambda n: "500" if n > 4 else "") as server:
+        found = await Bench(server, plan()).run()
+    assert [(cell.concurrency, cell.stopped) for cell in found.cells] == [(1, "")]
+    assert found.notes == [
+        'c=2: Every request of the warm-up failed: HTTP 500: {"message": "out of luck"}'
+    ]
+    assert found.partial
+
+
+async def test_a_loop_that_is_seen_too_late_to_end_its_cell_is_kept_with_it() -> None:
+    """All requests run at once: when the first loops are told of, none is left to be spared."""
+    async with serving(chunk=1, misbehave=lambda _: "loop") as server:
+        what = plan(concurrencies=(4,), warmup=0, output_tokens=40, repeats=1)
+        found = await Bench(server, what).run()
+    (cell,) = found.cells
+    assert [sent.error for sent in cell.requests] == [""] * 4
+    assert (cell.stopped, cell.doubt) == ("", "looped")
+    assert cell.why.startswith("3 of 3 outputs loop")
+    assert cell.why in cell.warnings
 
 
 async def test_loops_end_their_cell_and_its_repeats_alone() -> None:

@@ -300,7 +300,7 @@ def test_removing_needs_a_word_where_nobody_can_be_asked(kept: Runs) -> None:
 def test_a_person_is_asked_before_runs_are_removed(
     kept: Runs, monkeypatch: pytest.MonkeyPatch, answer: str, status: int, left: int
 ) -> None:
-    monkeypatch.setattr("eagletui.cli.runs._somebody_is_there", lambda: True)
+    monkeypatch.setattr("eagletui.cli.runs.somebody_is_there", lambda: True)
     words = ["runs", "rm", "dense_k3_c1", "spec5_t1"]
     result = CliRunner().invoke(main, words, input=f"{answer}\n" if answer else "")
     assert result.exit_code == status

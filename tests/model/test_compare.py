@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from eagletui.engine.imported.generate import run_of_replies
 from eagletui.model.compare import (
+    ONE_REPEAT,
     Comparison,
     Verdict,
     compare,
@@ -23,6 +24,7 @@ from eagletui.model.run import (
     Run,
     Sent,
     StepTimes,
+    StopReason,
     Summary,
     Surroundings,
     Workload,
@@ -199,7 +201,7 @@ def test_two_that_are_alike_are_compared() -> None:
     verdict = _only(found)
     assert verdict.verdict == "faster"
     assert verdict.ratio == pytest.approx(1.2)
-    assert verdict.why == ""
+    assert verdict.why == ONE_REPEAT
     # What a plain server has no value for is no difference of its own.
     assert [(one.what, one.unlike) for one in found.differences] == [("algorithm", False)]
     (difference,) = found.differences
@@ -253,7 +255,8 @@ def test_the_story_of_accept_length_2_65() -> None:
         ({"model": "/models/kimi/"}, ""),
         ({"prompts": "mine"}, ""),
         ({"prompts": "mine", "digest": ""}, ""),
-        ({"rate": 2.0}, ""),
+        ({"rate": 2.0}, "another request rate (2.0, not closed loop)"),
+        ({"ignore_eos": True}, "another ignore EOS (True, not False)"),
     ],
 )
 def test_a_speed_up_over_an_unlike_baseline_is_not_claimed(
@@ -295,11 +298,21 @@ def test_what_is_the_only_change_may_be_compared(fields: dict[str, object]) -> N
     assert [one.unlike for one in found.differences] == [True]
 
 
+def test_a_setting_that_is_off_in_one_run_is_listed() -> None:
+    adaptive = _chain(speculative=replace(CHAIN_2, adaptive=True))
+    found = compare([_chain(), replace(adaptive, id="b" * 12)])
+    assert [(one.what, set(one.values.values())) for one in found.differences] == [
+        ("adaptive", {False, True})
+    ]
+
+
 def test_another_context_is_no_comparison() -> None:
     near, far = _cell(108.0, prompt=109), _cell(108.0, prompt=112)
     assert _only(compare([_plain(), _run("near", near)])).verdict == "faster"
     verdict = _only(compare([_plain(), _run("far", far)]))
     assert verdict.verdict == "not comparable"
+    assert verdict.why == "another context (112 prompt tokens, not 100)"
+    verdict = _only(compare([_plain(), _run("far", far, input_tokens=112)]))
     assert verdict.why == "another context (112 prompt tokens, not 100)"
 
 
@@ -324,6 +337,36 @@ def test_a_cell_that_ended_early_is_judged_by_why(stopped: str, expected: str) -
         verdict = _only(compare(runs))
         assert verdict.verdict == expected
         assert "ended early: this is why" in verdict.why
+
+
+@pytest.mark.parametrize(("doubt", "expected"), [("looped", "not comparable"), ("", "faster")])
+def test_a_cell_whose_doubt_came_late_is_judged_like_one_that_ended_early(
+    doubt: StopReason, expected: str
+) -> None:
+    chain = _chain()
+    cell = replace(chain.cells[0], doubt=doubt, why="8 of 8 outputs loop.")
+    verdict = _only(compare([_plain(), replace(chain, cells=(cell,))]))
+    assert verdict.verdict == expected
+    assert verdict.why == ("its cell is in doubt: 8 of 8 outputs loop." if doubt else ONE_REPEAT)
+
+
+def test_what_a_cancelled_cell_cut_short_counts_for_its_speed() -> None:
+    """Eight at once, 100 tok/s each; half of the second round's time was measured."""
+    whole = tuple(
+        Sent(began=0.0, latency=4.0, output_tokens=400, verify_steps=200) for _ in range(8)
+    )
+    cut = tuple(Sent(began=4.0, output_tokens=200, error="stopped") for _ in range(8))
+    lost = Sent(began=4.0, output_tokens=50, error="the connection ended")
+    cell = Cell(
+        concurrency=8, seconds=6.0, requests=(*whole, *cut, lost), stopped="cancelled", why="x"
+    )
+    (side,) = compare([_run("cut", cell, speculative=CHAIN_2)]).sides
+    (found,) = side.cells
+    assert found.tok_s == pytest.approx(800.0)
+    assert (found.requests, found.failed) == (17, 1)
+    assert found.accept_length == pytest.approx(2.0)
+    assert found.tok_s_each == pytest.approx(100.0)
+    assert found.samples
 
 
 def test_repeats_that_scatter_make_a_tie() -> None:
@@ -381,7 +424,7 @@ def test_failed_requests_are_said_and_not_counted() -> None:
     found = compare([_plain(), failing])
     assert found.sides[1].cells[0].failed == 1
     assert found.sides[1].cells[0].tok_s == pytest.approx(108.0)
-    assert _only(found).why == "1 of its 33 requests failed"
+    assert _only(found).why == f"{ONE_REPEAT}; 1 of its 33 requests failed"
 
 
 def test_nothing_measured_is_no_comparison() -> None:
