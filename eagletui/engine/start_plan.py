@@ -108,7 +108,8 @@ def _check_complete(profile: Profile) -> None:
         raise ProfileIncomplete(
             f"{name} says nothing that could be started: it has neither a model nor a command.",
             meaning="It is a part, to be laid over a server's profile.",
-            advice='Name a server\'s profile in it (`extends = "…"`), or set `server.model`.',
+            advice="Lay it over one: `SERVER+PART`. `eagletui profiles import SERVER` makes one of "
+            'what runs. Or write `extends = "SERVER"` or `server.model` into it.',
         )
     if server.runner == "systemd" and not server.unit:
         raise ProfileIncomplete(
