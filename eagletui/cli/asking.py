@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
 
 import click
@@ -54,3 +56,42 @@ class TerminalAsker:
             return click.confirm(f"Trust it and write it to {question.file}?", err=True)
         except click.Abort:
             return False
+
+
+async def yes_or_no(question: str, *, default: bool) -> bool:
+    """What a person types, while everything else goes on.
+
+    No thread waits for it: Ctrl-C would have to wait for that thread.
+
+    Raises:
+        click.Abort: the terminal is at its end.
+    """
+    while True:
+        click.echo(f"{question} [{'Y/n' if default else 'y/N'}]: ", nl=False, err=True)
+        typed = await _typed(sys.stdin.fileno())
+        if not typed:
+            raise click.Abort
+        word = typed.decode("utf-8", "replace").strip().lower()
+        if word in ("", "y", "yes", "n", "no"):
+            return default if not word else word.startswith("y")
+        click.echo("Say y or n.", err=True)
+
+
+async def _typed(fd: int) -> bytes:
+    """The next line of a terminal; b"" at its end."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[bytes] = loop.create_future()
+
+    def readable() -> None:
+        try:
+            data = os.read(fd, 4096)
+        except OSError:  # it was hung up
+            data = b""
+        if not line.done():
+            line.set_result(data)
+
+    loop.add_reader(fd, readable)
+    try:
+        return await line
+    finally:
+        loop.remove_reader(fd)

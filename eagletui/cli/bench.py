@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from eagletui.cli.errors import INTERRUPTED
-from eagletui.cli.options import api_key_from, host_options, json_option
+from eagletui.cli.options import Number, api_key_from, host_options, json_option
 from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.text import visible
@@ -81,12 +81,12 @@ class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
               help="Of all cells, interleaved.")  # fmt: skip
 @click.option(
     "--rate",
-    type=click.FloatRange(0.0, min_open=True),
+    type=Number(0.0, min_open=True),
     metavar="R",
     help="Begin R requests a second at random moments (Poisson), --concurrency at once at most. "
     "Without it each next request begins when one is over.",
 )
-@click.option("--temperature", type=click.FloatRange(0.0, 2.0), default=0.0, show_default=True)
+@click.option("--temperature", type=Number(0.0, 2.0), default=0.0, show_default=True)
 @click.option("--endpoint", type=click.Choice(ENDPOINTS), default=ENDPOINTS[0], show_default=True)
 @click.option(
     "--on-host",

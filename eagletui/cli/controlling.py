@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from eagletui.cli.asking import somebody_is_there
+from eagletui.cli.asking import somebody_is_there, yes_or_no
 from eagletui.cli.errors import INTERRUPTED
-from eagletui.cli.options import host_options, json_option
+from eagletui.cli.options import Number, host_options, json_option
 from eagletui.cli.output import echo_json
+from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.events import Diagnosed, PhaseBegan, PhaseEnded
 from eagletui.model.permission import Permission, permission
@@ -35,13 +38,17 @@ class NotPermitted(EagletuiError):
     """Nothing may be changed there, by the session, the host's settings or the profile's guard."""
 
 
+class InTheWay(EagletuiError):
+    """What was asked for cannot be done now."""
+
+
 def control_options(command: _F) -> _F:
     """The host, which server, and how sure the person is."""
     for option in (
         json_option,
         click.option(
             "--settle",
-            type=click.FloatRange(0.0, 3600.0),
+            type=Number(0.0, 3600.0),
             default=60.0,
             show_default=True,
             help="Seconds a server that serves is watched before it counts as started.",
@@ -106,23 +113,25 @@ def chosen_server(
     """
     if pid is not None:
         if pid not in servers:
-            raise UsageError(f"No SGLang server has pid {pid}.", advice=_listed(servers))
+            raise UsageError(f"No SGLang server has pid {pid}.", advice=listed(servers))
         return servers[pid]
     fitting = [s for s in servers.values() if port is None or s.port == port]
     if len(fitting) > 1:
         raise UsageError(
             f"{len(fitting)} servers could be meant.",
-            advice=f"Choose one with --pid: {_listed(servers)}",
+            advice=f"Choose one with --pid: {listed(servers)}",
         )
     return fitting[0] if fitting else None
 
 
-def _listed(servers: Mapping[int, Running]) -> str:
+def listed(servers: Mapping[int, Running]) -> str:
     rows = (f"{server.pid} on :{server.port}" for server in servers.values())
     return "Running: " + (", ".join(rows) or "none") + "."
 
 
-def plan_lines(plan: StartPlan | None, old: Running | None, *, again: bool = False) -> list[str]:
+def plan_lines(
+    plan: StartPlan | None, old: Running | None, *, guard: Guard, again: bool = False
+) -> list[str]:
     """What will happen, for the person; secrets are masked."""
     lines = []
     if old is not None:
@@ -139,7 +148,6 @@ def plan_lines(plan: StartPlan | None, old: Running | None, *, again: bool = Fal
             lines.append(f"in       {plan.workdir}")
         if plan.log:
             lines.append(f"log      {plan.log}")
-    guard = plan.guard if plan is not None else Guard()
     if old is not None:
         lines.append(
             f"requests in flight may finish for {guard.drain_seconds:g} s, then they are aborted"
@@ -153,16 +161,24 @@ def _shown(argv: Sequence[str]) -> str:
     return shlex.join(mask_start(argv))
 
 
-def confirm(lines: Sequence[str], *, yes: bool, needs: Permission) -> None:
+def confirm(
+    lines: Sequence[str], *, yes: bool, needs: Permission, problem: Diagnosis | None = None
+) -> None:
     """Ask once, unless the person was sure already; a protected host wants its name all the same.
 
+    Args:
+        problem: what stands in the way; nobody is asked for what cannot be done.
+
     Raises:
+        InTheWay: there is a problem, and somebody would be asked.
         UsageError: nobody is there to be asked, or the answer was no.
     """
     for line in lines:
         click.echo(line, err=True)
     if yes and not needs.name:
         return
+    if problem is not None:
+        raise InTheWay(problem.title, meaning="Nothing was changed.", advice=problem.advice)
     if not somebody_is_there():
         what = f"{needs.name} is protected" if needs.name else "This needs a yes"
         raise UsageError(
@@ -186,29 +202,45 @@ async def narrate(restart: Restart, *, yes: bool, wait: bool = True) -> Standing
             host's lock is free, and any eagletui goes on with it.
     """
     said: tuple[object, ...] = ()
-    stream = restart.progress()
-    async for progress in stream:
-        said = _tell(progress, said)
-        if progress.standing.state == "asking" and said[0] != "asked":
-            restart.answer(await _put_back(progress.standing, yes))
-            said = ("asked", *said[1:])
-        if not wait and progress.standing.state == "loading":
-            await stream.aclose()
-            with contextlib.suppress(EagletuiError):  # then its lock goes stale by itself
-                await restart.leave()
-            break
+    try:
+        async with contextlib.aclosing(restart.progress()) as stream:
+            async for progress in stream:
+                said = _tell(progress, said)
+                if progress.standing.state == "asking" and said[0] != "asked":
+                    restart.answer(await _put_back(progress.standing, restart.launch, yes))
+                    said = ("asked", *said[1:])
+                if not wait and progress.standing.state == "loading":
+                    break
+    except (asyncio.CancelledError, click.Abort, UsageError):  # Ctrl-C, or nobody to be asked
+        with contextlib.suppress(EagletuiError):
+            await (restart.leave() if restart.standing.state == "asking" else restart.withdraw())
+        raise
+    if not restart.standing.final:
+        with contextlib.suppress(EagletuiError):  # then its lock goes stale by itself
+            await restart.leave()
     return restart.standing
 
 
-async def _put_back(standing: Standing, yes: bool) -> bool:
+async def _put_back(standing: Standing, launch: str, yes: bool) -> bool:
     why = standing.problem.title if standing.problem is not None else "It was cancelled."
-    click.echo(visible(why), err=True)
+    _say(visible(why))
     if yes:
         return True
     if not somebody_is_there():
-        return False
-    question = "Put back what ran before?"
-    return await asyncio.to_thread(lambda: click.confirm(question, default=True, err=True))
+        raise UsageError(
+            "Whether what ran before is put back has to be asked, and nobody is there.",
+            meaning="Nothing more was done.",
+            advice=f"--resume {launch} --yes puts it back; on a terminal it asks.",
+        )
+    return await yes_or_no("Put back what ran before?", default=True)
+
+
+def _say(line: str) -> None:
+    """A line for whoever listens; that nobody does any more stops no restart half-way."""
+    try:
+        click.echo(line, err=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 _SECONDS = re.compile(r"\b\d+ s\b")
@@ -221,14 +253,14 @@ def _tell(progress: Progress, said: tuple[object, ...]) -> tuple[object, ...]:
     detail = _SECONDS.sub("", progress.detail)
     now = (standing.state, standing.rolling_back, detail)
     if isinstance(event, PhaseBegan):
-        click.echo(f"{clock}   {event.role} {event.name}".rstrip(), err=True)
+        _say(f"{clock}   {event.role} {event.name}".rstrip())
     elif isinstance(event, PhaseEnded) and event.seconds is not None:
-        click.echo(f"{clock}   {event.role} {event.name}: {event.seconds:.1f} s", err=True)
+        _say(f"{clock}   {event.role} {event.name}: {event.seconds:.1f} s")
     elif isinstance(event, Diagnosed):
-        click.echo(f"{clock}   {visible(event.diagnosis.title)}", err=True)
+        _say(f"{clock}   {visible(event.diagnosis.title)}")
     elif event is None and now != said[-3:]:
         line = visible(progress.detail) if progress.detail else standing.title
-        click.echo(f"{clock} {'  ' if progress.detail else ''}{line}", err=True)
+        _say(f"{clock} {'  ' if progress.detail else ''}{line}")
         return now
     return said or now
 
@@ -237,15 +269,16 @@ def run_attended(work: Callable[[], Any], *, restart: Callable[[], Restart | Non
     """Run a command's asynchronous part; Ctrl-C leaves the host as it is and says so."""
     try:
         return asyncio.run(work())
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         driven = restart()
-        if driven is None or driven.standing.state in ("checking", "saving"):
-            click.echo("Interrupted; nothing on the host was changed.", err=True)
+        if driven is None or driven.standing.state == "checking":
+            _say("Interrupted; nothing on the host was changed.")
+        elif driven.standing.final:
+            _say(f"Interrupted. {visible(account(driven.standing))}")
         else:
-            click.echo(
+            _say(
                 f"Detached while {driven.standing.title}. What runs on the host goes on.\n"
-                f"  Go on with it: eagletui launch --resume {driven.launch} …",
-                err=True,
+                f"  Go on with it: eagletui launch --resume {driven.launch} …"
             )
         raise SystemExit(INTERRUPTED) from None
 
@@ -287,7 +320,7 @@ def restart_document(restart: Restart, standing: Standing) -> dict[str, Any]:
     }
 
 
-def _problem(diagnosis: Any) -> dict[str, Any] | None:
+def _problem(diagnosis: Diagnosis | None) -> dict[str, Any] | None:
     if diagnosis is None:
         return None
     return {

@@ -7,6 +7,7 @@ import contextlib
 
 import click
 
+from eagletui.cli.options import Number
 from eagletui.model.errors import UsageError
 from eagletui.simulator.releases import RELEASES
 from eagletui.simulator.scenarios import DEFAULT_SCENARIO, SCENARIOS
@@ -24,7 +25,7 @@ DEFAULT_SPEED = 30.0
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(0.1, 1000.0),
+    type=Number(0.1, 1000.0),
     default=DEFAULT_SPEED,
     show_default=True,
     help="How many times faster than life it loads.",

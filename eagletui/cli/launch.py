@@ -129,7 +129,7 @@ def launch(
             problem = await restart.check_only()
             findings = (*await _findings(machine, shown), *restart.notes)
             wrong = [finding for finding in findings if finding.severity == "error"]
-            lines = [*plan_lines(shown, old), *check_lines(findings, "check")]
+            lines = [*plan_lines(shown, old, guard=shown.guard), *check_lines(findings, "check")]
             if dry_run:
                 return {
                     **check_document(shown, findings),
@@ -144,7 +144,7 @@ def launch(
                     meaning="Nothing was changed.",
                     advice=f"{wrong[0].advice} --force starts it all the same.".strip(),
                 )
-            confirm(lines, yes=yes, needs=needs)
+            confirm(lines, yes=yes, needs=needs, problem=problem)
             return await narrate(restart, yes=yes, wait=wait)
 
     result = run_attended(run, restart=lambda: driven[0] if driven else None)

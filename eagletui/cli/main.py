@@ -9,7 +9,7 @@ import click
 
 from eagletui import __version__
 from eagletui.cli.errors import SpokenError
-from eagletui.cli.options import host_options, watch_options
+from eagletui.cli.options import Number, host_options, watch_options
 from eagletui.cli.quiet import quiet_libraries
 from eagletui.model.errors import EagletuiError
 
@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="eagletui")
 @host_options
 @watch_options
-@click.option("--interval", type=click.FloatRange(0.2, 30.0), help="Seconds between scrapes.")
+@click.option("--interval", type=Number(0.2, 30.0), help="Seconds between scrapes.")
 @click.option("--theme", metavar="NAME", help="The theme to start with.")
 @click.option("--read-only", is_flag=True, help="Refuse everything that would change the host.")
 @click.pass_context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,6 +12,19 @@ import click
 from eagletui.model.errors import UsageError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Number(click.FloatRange):
+    """A number in a range. `nan` is in none, though it is neither below nor above; nor is `inf`."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number, or a usage error."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number that can be used here.", param, ctx)
+        return number
 
 
 def host_options(command: _F) -> _F:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from eagletui.cli.asking import TerminalAsker
-from eagletui.cli.options import chosen_target, host_options, json_option, watch_options
+from eagletui.cli.options import Number, chosen_target, host_options, json_option, watch_options
 from eagletui.cli.output import echo_json
 from eagletui.engine.verdicts import RULES
 from eagletui.model import latest
@@ -29,12 +29,12 @@ LASTING = ", ".join(f"{rule.code} {rule.after:g} s" for rule in RULES if rule.af
 @host_options
 @watch_options
 @click.option(
-    "--timeout", type=click.FloatRange(1.0), default=60.0, show_default=True, help="Seconds in all."
+    "--timeout", type=Number(1.0), default=60.0, show_default=True, help="Seconds in all."
 )
 @click.option(
     "--for",
     "stay",
-    type=click.FloatRange(0.0),
+    type=Number(0.0),
     default=0.0,
     metavar="SECONDS",
     help="Watch each server so long, in addition to --timeout. Alerts are said only after they"

@@ -12,13 +12,14 @@ from eagletui.cli.controlling import (
     confirm,
     control_options,
     finish,
+    listed,
     narrate,
     permitted,
     plan_lines,
     run_attended,
     running_servers,
 )
-from eagletui.cli.options import chosen_target
+from eagletui.cli.options import Number, chosen_target
 from eagletui.cli.reaching import connected
 from eagletui.model.errors import UsageError
 from eagletui.model.profile import Guard, StartPlan
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 _port = click.option("--port", type=click.IntRange(1, 65535), help="The server's port.")
 _drain = click.option(
     "--drain",
-    type=click.FloatRange(0.0),
+    type=Number(0.0),
     default=Guard().drain_seconds,
     show_default=True,
     help="Seconds requests in flight may take before they are aborted.",
 )
 _patience = click.option(
     "--patience",
-    type=click.FloatRange(0.0),
+    type=Number(0.0),
     default=Guard().stop_seconds,
     show_default=True,
     help="Seconds the server may take to stop before it is killed.",
@@ -92,9 +93,10 @@ def _end(
         from eagletui.control.restart import Restart
 
         async with connected(target, ssh_config) as machine:
-            old = chosen_server(await running_servers(machine), pid=pid, port=port)
+            servers = await running_servers(machine)
+            old = chosen_server(servers, pid=pid, port=port)
             if old is None:
-                raise UsageError("No such SGLang server runs on this host.")
+                raise UsageError("No such SGLang server runs on this host.", advice=listed(servers))
             plan = StartPlan(argv=old.argv, port=old.port, guard=guard) if again else None
             what = "restarting" if again else "stopping"
             driven.append(
@@ -109,12 +111,13 @@ def _end(
                     break_lock=break_lock,
                 )
             )
-            await driven[0].check_only()
+            problem = await driven[0].check_only()
             notes = check_lines(driven[0].notes, "check") if driven[0].notes else []
             confirm(
-                [*plan_lines(plan, old, again=again), *notes],
+                [*plan_lines(plan, old, guard=guard, again=again), *notes],
                 yes=yes,
                 needs=needs,
+                problem=problem,
             )
             return await narrate(driven[0], yes=yes)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
+import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from eagletui.control.problems import problem
+from eagletui.control.problems import GARBLED, problem
 from eagletui.host import shell
 from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
@@ -16,6 +18,8 @@ from eagletui.model.errors import EagletuiError
 
 # The system's own first: a shim of a version manager costs a fifth of a second each time.
 _PYTHONS = ("/usr/bin/python3", "python3", "/usr/local/bin/python3")
+_PYTHON = re.compile(r"python(?:\d+(?:\.\d+)*)?")
+"""What a candidate is called: anything else, a person's script for one, would do its own thing."""
 _FLAGS = ("-I", "-S", "-X", "utf8", "-c")
 _NO_PYTHON = 127
 _FIND = r"""
@@ -45,12 +49,13 @@ class Agent:
     What is asked travels on standard input, so that no secret stands in a command line.
 
     Args:
-        pythons: interpreters to try after the system's own, the server's for one.
+        pythons: interpreters to try after the system's own, the server's for one; what is not
+            called python is left out.
     """
 
     def __init__(self, host: Host, pythons: Sequence[str] = ()) -> None:
         self._host = host
-        self._pythons = (*_PYTHONS, *(path for path in pythons if path.startswith("/")))
+        self._pythons = (*_PYTHONS, *(path for path in pythons if _is_python(path)))
         self._found = ""
 
     async def ask(self, do: str, *, patience: float = 0.0, **request: Any) -> dict[str, Any]:
@@ -79,11 +84,15 @@ class Agent:
             answer = None
         if not isinstance(answer, dict):
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
-            raise AgentRefused(problem("bad-answer", {"detail": said or f"status {done.status}"}))
+            raise AgentRefused(problem(GARBLED, {"detail": said or f"status {done.status}"}))
         self._found = str(answer.pop("python", ""))
         if "error" in answer:
             raise AgentRefused(_refusal(answer))
         return answer
+
+
+def _is_python(path: str) -> bool:
+    return path.startswith("/") and _PYTHON.fullmatch(posixpath.basename(path)) is not None
 
 
 def _refusal(answer: Mapping[str, Any]) -> Diagnosis:

@@ -10,6 +10,8 @@ from eagletui.model.finding import Finding, FindingSeverity
 from eagletui.model.safe import safe
 
 LOCKED = "locked"
+GARBLED = "bad-answer"
+"""The agent ended without an answer: it was killed, or its shell says something of its own."""
 RUNNER_PATH = "server.runner"
 QUIET = 45.0
 """Seconds without a sign of life after which a lock's owner seems to be gone."""
@@ -44,7 +46,10 @@ _WORDS: dict[str, _Words] = {
         "The lock {path} can be neither taken nor removed: {detail}.",
         "It belongs to another user: ask them, or root, to remove it.",
     ),
-    "no-folder": _Words("{path} cannot be written on the host: {detail}."),
+    "no-folder": _Words(
+        "{path} cannot be written on the host: {detail}.",
+        "What is needed to put a server back is kept there: make it writable for this account.",
+    ),
     "disk-full": _Words(
         "The host's disk is full: {path} cannot be written ({detail}).",
         "Make room there, or give the log another place.",
@@ -57,13 +62,22 @@ _WORDS: dict[str, _Words] = {
     "not-allowed": _Words(
         "{path} may not be run: permission denied.", "Make it executable, or name another Python."
     ),
-    "too-long": _Words("The command line and environment are too long for the host."),
-    "not-started": _Words("{path} could not be started: {detail}."),
+    "too-long": _Words(
+        "The command line and environment are too long for the host.",
+        "Shorten the longest value; a file can hold what is long.",
+    ),
+    "not-started": _Words(
+        "{path} could not be started: {detail}.",
+        "Start it by hand on the host: it says more there.",
+    ),
     "port-taken": _Words(
         "Port {port} is taken by {holder}.",
         "End that, or choose another port. SGLang itself would notice only after the whole load.",
     ),
-    "no-plan": _Words("What was to be started is no longer kept on the host ({path})."),
+    "no-plan": _Words(
+        "What was to be started is no longer kept on the host ({path}).",
+        "Launch a profile instead.",
+    ),
     "no-launch": _Words(
         "The host knows no launch {launch}.", "eagletui --host HOST shows the one that was left."
     ),
@@ -71,10 +85,13 @@ _WORDS: dict[str, _Words] = {
         "The host has no /proc: its servers cannot be controlled.", "Only Linux hosts can be."
     ),
     "no-python": _Words(
-        "No Python was found on the host to do the work.",
+        "No Python from 3.8 on was found on the host to do the work.",
         "Give `server.python`, or install python3.",
     ),
-    "bad-answer": _Words("The host's answer was not understood: {detail}"),
+    "bad-answer": _Words(
+        "The host's answer was not understood: {detail}",
+        "Log in there and look at its memory, its disk, and what its shell prints at a login.",
+    ),
     "script-ignores-flags": _Words(
         "{path} does not look at its arguments: the flags ({flags} …) will have no effect.",
         'Let it pass them on: end it with `exec python -m sglang.launch_server "$@"`.',
@@ -82,7 +99,9 @@ _WORDS: dict[str, _Words] = {
     "command-flags": _Words(
         "{path} is given the flags as its arguments; what it does with them is its own business."
     ),
-    "no-tool": _Words("The host has no {tool}: {detail}."),
+    "no-tool": _Words(
+        "The host has no {tool}: {detail}.", "Install it, or add its folder to PATH."
+    ),
     "tool-hangs": _Words(
         "{tool} did not end within {seconds} s.", "Look at its daemon on the host."
     ),
@@ -94,7 +113,9 @@ _WORDS: dict[str, _Words] = {
         "Join the group docker (`usermod -aG docker USER`, then log in anew), or log in as root.",
     ),
     "docker-not-running": _Words("Docker does not answer: {detail}", "Start its daemon."),
-    "docker-failed": _Words("docker {what} failed: {detail}"),
+    "docker-failed": _Words(
+        "docker {what} failed: {detail}", "Try it by hand on the host: `docker {what}`."
+    ),
     "no-container": _Words(
         "There is no container {container}.",
         "Correct `server.container`: `docker ps --all` lists their names.",
@@ -120,7 +141,9 @@ _WORDS: dict[str, _Words] = {
         "The new container would not be as the old one in: {settings}.",
         "Nothing was changed. Make it by hand, and report this, please.",
     ),
-    "container-not-started": _Words("The container {container} does not run: {detail}."),
+    "container-not-started": _Words(
+        "The container {container} does not run: {detail}.", "See `docker logs {container}`."
+    ),
     "container-removes-itself": _Words(
         "The container {container} was started with --rm and is gone once it stops; to put it back "
         "it would be made anew, without what was written inside it."
@@ -141,13 +164,18 @@ _WORDS: dict[str, _Words] = {
         "The container starts `{starts}`, which starts the server; the new one starts the server "
         "itself, with the environment that it has now."
     ),
-    "no-systemd": _Words("The host has no systemctl: {unit} cannot be started or stopped."),
+    "no-systemd": _Words(
+        "The host has no systemctl: {unit} cannot be started or stopped.",
+        "Choose another runner.",
+    ),
     "no-user-manager": _Words(
         "The systemd manager of this user does not answer, so {unit} cannot be reached: {detail}",
         "Log in as the unit's own user, by ssh and not by su, or let it linger: "
         "`loginctl enable-linger USER`.",
     ),
-    "unit-failed": _Words("systemctl {what} of {unit} failed: {detail}"),
+    "unit-failed": _Words(
+        "systemctl {what} of {unit} failed: {detail}", "See `systemctl status {unit}`."
+    ),
     "unit-not-allowed": _Words(
         "This account may not start and stop {unit}: {detail}",
         "Units of the system need root, or a rule of polkit. Nothing was changed.",
@@ -197,7 +225,9 @@ _WORDS: dict[str, _Words] = {
         "{unit} starts a script, which starts the server; from now on it starts the server itself, "
         "with the environment that it has now."
     ),
-    "system": _Words("The host refused: {detail}."),
+    "system": _Words(
+        "The host refused: {detail}.", "Log in as the same user and try what it did by hand."
+    ),
 }
 
 

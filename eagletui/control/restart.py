@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from eagletui.control.agent import Agent
+from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import (
     Detached,
     Limits,
@@ -23,7 +23,7 @@ from eagletui.control.api import (
     new_launch_id,
     refuse_what_cannot_be,
 )
-from eagletui.control.problems import QUIET
+from eagletui.control.problems import GARBLED, QUIET
 from eagletui.control.works import Check, Facts, Works
 from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
@@ -45,6 +45,8 @@ from eagletui.model.restart import (
 )
 
 _BACKOFF = (0.2, 0.5, 1.0, 2.0, 5.0)
+_GARBLED = 3
+"""Times that the agent is asked again where it ended without an answer."""
 _ANOTHER_LOSS = 60.0
 """Seconds without a loss after which the next one is tried for its whole time again."""
 
@@ -289,6 +291,21 @@ class Restart:
         """
         await self._works.leave()
 
+    async def withdraw(self) -> None:
+        """Give it up where the server was not yet told to stop; later nothing is done.
+
+        Call it when `progress` was left.
+
+        Raises:
+            HostError: the host does not say; then the lock goes stale by itself.
+        """
+        if self._standing.state == "checking" or self._standing.old_gone or self._standing.started:
+            return
+        if self._standing.final:
+            return
+        self._standing, _ = step(self._standing, Happened(kind="cancel"))
+        await self._works.withdraw()
+
     # --- inside -------------------------------------------------------------------------------
 
     async def _happen(self, action: Action) -> Happened:
@@ -337,8 +354,12 @@ class Restart:
         return Happened(kind="done")
 
     async def _patiently(self, work: Callable[[], Awaitable[Happened]]) -> Happened:
-        """Do it again after a lost connection: each work finds what it did before."""
+        """Do it again after a lost connection: each work finds what it did before.
+
+        So also where the agent did not answer, a few times; any other refusal ends the state.
+        """
         end, last, tries = 0.0, float("-inf"), 0
+        garbled = 0
         while True:
             try:
                 return await work()
@@ -352,6 +373,11 @@ class Restart:
                 self._tell(f"{error.what} What runs on the host goes on; trying again.", None)
                 if now >= end:
                     raise self._detached(error) from error
+            except AgentRefused as refused:
+                garbled += 1
+                if refused.diagnosis.code != GARBLED or garbled > _GARBLED:
+                    return Happened(kind="failed", problem=refused.diagnosis)
+                self._tell(f"{refused.what} Asking again.", None)
             await asyncio.sleep(_BACKOFF[min(tries, len(_BACKOFF) - 1)])
             tries += 1
             with contextlib.suppress(HostError):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import Detached, Limits, Owner, Running, plan_document
 from eagletui.control.launch_log import LaunchLog
-from eagletui.control.problems import holder_words, left_words, note_words
+from eagletui.control.problems import GARBLED, holder_words, left_words, note_words
 from eagletui.control.requests import ServerHttp
 from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
@@ -146,7 +146,7 @@ class Works:
                 patience=PATIENCE,
             )
         except AgentRefused as refused:
-            return Happened(kind="failed", problem=refused.diagnosis)
+            return _failed(refused)
         self.notes = tuple(note_words(note) for note in told.get("notes", ()))
         for note in self.notes:
             self._say(note.message)
@@ -166,7 +166,7 @@ class Works:
                 patience=PATIENCE,
             )
         except AgentRefused as refused:
-            return Happened(kind="failed", problem=refused.diagnosis)
+            return _failed(refused)
         self._kept = True
         if self._facts.old is not None:
             answers = (told["old"] or {}).get("answers", 0)
@@ -227,19 +227,25 @@ class Works:
         end = time.monotonic() + seconds
         while True:
             wait = max(0.0, min(LOOK, end - time.monotonic()))
-            about = await self._agent.ask(
-                "gone",
-                launch=self._facts.launch,
-                which="old",
-                main=True,
-                seconds=wait,
-                patience=wait,
-            )
-            if about["gone"]:
-                return DONE
+            try:
+                about = await self._agent.ask(
+                    "gone",
+                    launch=self._facts.launch,
+                    which="old",
+                    main=True,
+                    seconds=wait,
+                    patience=wait,
+                )
+            except AgentRefused as refused:
+                # It was told to stop: that nobody can say whether it did is no refusal.
+                self._say(refused.what)
+                await asyncio.sleep(min(wait, ASK_AGAIN))
+            else:
+                if about["gone"]:
+                    return DONE
+                self._say(f"still there: {left_words(about['left'])}")
             if time.monotonic() >= end:
                 return Happened(kind="late")
-            self._say(f"still there: {left_words(about['left'])}")
 
     async def _killed(self) -> Happened:
         return await self._kill("old", "")
@@ -262,7 +268,7 @@ class Works:
                     note=self._note(),
                 )
             except AgentRefused as refused:
-                return Happened(kind="failed", problem=refused.diagnosis)
+                return _failed(refused)
             if about["killed"]:
                 self._say(f"ended: {left_words(about['killed'])}")
             if not about["left"]:
@@ -311,7 +317,7 @@ class Works:
                 patience=PATIENCE,
             )
         except AgentRefused as refused:
-            return Happened(kind="failed", problem=refused.diagnosis)
+            return _failed(refused)
         self.adopt(child)
         self._say(f"pid {child['pid']}, log {safe(str(child.get('log', '')))}")
         return DONE
@@ -354,7 +360,8 @@ class Works:
             await self._alive()  # a script may have left the server to itself meanwhile
             return DONE
         # Was it the connection? Then this raises, and the state is done again.
-        await self._alive()
+        if not await self._alive():
+            return await self._watch(lambda: False, limit=None, stalls=False)  # its log says why
         return Happened(
             kind="failed",
             problem=_problem(
@@ -506,6 +513,11 @@ class Works:
         """Write down that nobody watches any more, and give the lock back."""
         await self._agent.ask("leave", launch=self._facts.launch, note=self._note())
 
+    async def withdraw(self) -> None:
+        """Tidy up and give the lock back, also where nobody heard that it was taken."""
+        self._kept = True
+        await self._released()
+
     async def _asked(self, do: str, **request: Any) -> Happened:
         try:
             await self._agent.ask(
@@ -516,7 +528,7 @@ class Works:
                 **request,
             )
         except AgentRefused as refused:
-            return Happened(kind="failed", problem=refused.diagnosis)
+            return _failed(refused)
         return DONE
 
     def _note(self) -> dict[str, object]:
@@ -530,6 +542,17 @@ class Works:
 
     def _say(self, detail: str) -> None:
         self._tell(detail, None)
+
+
+def _failed(refused: AgentRefused) -> Happened:
+    """A refusal as the end of a state.
+
+    Raises:
+        AgentRefused: there was no answer, so it may have been done: asking again finds out.
+    """
+    if refused.diagnosis.code == GARBLED:
+        raise refused
+    return Happened(kind="failed", problem=refused.diagnosis)
 
 
 def place_of(child: Mapping[str, Any]) -> LogPlace:

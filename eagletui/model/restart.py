@@ -319,7 +319,9 @@ def _stands(standing: Standing) -> str:
     if not standing.old_gone:
         if standing.replaces:
             return "The old server was not touched."
-        return "What was started may still be there." if standing.started else "Nothing runs."
+        if standing.started:
+            return "What was started may still be there."
+        return "Nothing that was to be started runs."
     if standing.started:
         return "The old server is stopped. What was started does not serve."
     if standing.cancelled:

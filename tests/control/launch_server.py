@@ -4,7 +4,8 @@ It is copied to `…/sglang/launch_server.py`, where eagletui takes it for a ser
 wrong stands in its environment:
 
     SGLANG_FAKE_IGNORE_TERM   SIGTERM does nothing
-    SGLANG_FAKE_DIE           `shards`: at 99 % of them; `ready`: a moment after the ready line
+    SGLANG_FAKE_DIE           `shards`: at 99 % of them; `ready`: a moment after the ready line;
+                              `token`: when it is asked to generate
     SGLANG_FAKE_STALL         loading ends only when there is a file `told` beside the script
     SGLANG_FAKE_CLOCK         so many seconds its clock jumps in the middle of the shards
     SGLANG_FAKE_NO_TOKEN      /generate answers 500
@@ -29,6 +30,7 @@ from typing import Any
 KEY = sys.argv[sys.argv.index("--api-key") + 1] if "--api-key" in sys.argv else ""
 PORT = int(sys.argv[sys.argv.index("--port") + 1])
 BUSY = [int(os.environ.get("SGLANG_FAKE_BUSY", "0"))]
+DIE = os.environ.get("SGLANG_FAKE_DIE")
 TOLD = os.path.join(os.path.dirname(sys.argv[0]), "told")
 WORKER = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
 
@@ -39,6 +41,16 @@ JUMPED = [0.0]
 def say(text: str) -> None:
     stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + JUMPED[0]))
     print(f"[{stamp}] {text}", file=sys.stderr, flush=True)
+
+
+def die_without_memory(where: str = "") -> None:
+    print(f"{where}Traceback (most recent call last):", file=sys.stderr)
+    print('  File "x.py", line 1', file=sys.stderr)
+    print(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        file=sys.stderr,
+    )
+    os._exit(1)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -54,6 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             say("aborted all")
             BUSY[0] = 0
             self.reply(200, {})
+        elif self.path == "/generate" and DIE == "token":
+            die_without_memory("Scheduler hit an exception: ")
         elif self.path == "/generate" and not os.environ.get("SGLANG_FAKE_NO_TOKEN"):
             count = body["sampling_params"]["max_new_tokens"]
             self.reply(200, {"text": " cat", "meta_info": {"completion_tokens": count}})
@@ -94,12 +108,7 @@ for shard in range(1, 101):
     bar = f"Loading safetensors checkpoint shards: {shard:3}% Completed | {shard}/100"
     print(f"\r{bar} [00:01<00:01,  9.00it/s]", end="\n", file=sys.stderr, flush=True)
     if shard == 99 and os.environ.get("SGLANG_FAKE_DIE") == "shards":
-        print('Traceback (most recent call last):\n  File "x.py", line 1', file=sys.stderr)
-        print(
-            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-            file=sys.stderr,
-        )
-        os._exit(1)
+        die_without_memory()
     if shard == 50:
         JUMPED[0] = float(os.environ.get("SGLANG_FAKE_CLOCK", "0"))
     while os.environ.get("SGLANG_FAKE_STALL") and shard == 50 and not os.path.exists(TOLD):

@@ -98,12 +98,28 @@ async def test_a_host_without_python_is_told_so(
     assert "launches" in await Agent(host, [sys.executable]).ask("list")
 
 
-def test_every_refusal_has_words() -> None:
+async def test_a_persons_script_is_never_taken_for_a_python(
+    host: LocalHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a host whose own Python is missing or too old, a check would have started their server."""
+    monkeypatch.setattr("eagletui.control.agent._PYTHONS", ("/nowhere/python3",))
+    for name in ("serve.sh", "sglang", "python-serve", "bash"):
+        script = tmp_path / name
+        script.write_text('#!/bin/sh\ntouch "$0.was-run"\n')
+        script.chmod(0o755)
+        with pytest.raises(AgentRefused, match=r"No Python from 3\.8 on"):
+            await Agent(host, [str(script), name]).ask("list")
+    assert len(os.listdir(tmp_path)) == 4
+
+
+def test_every_refusal_has_words_and_advice() -> None:
     folder = Path(requests.__file__).parent
     text = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
     codes = set(re.findall(r'(?:Refused|\bnote)\(\s*"([a-z-]+)"', text))
     assert codes >= {"gone", "locked", "port-taken", "managed"}
     assert codes - {"bad-request"} <= set(_WORDS)
+    notes = set(re.findall(r'\bnote\(\s*"([a-z-]+)"', text))
+    assert [code for code, words in _WORDS.items() if not words.advice and code not in notes] == []
 
 
 def test_words_hold_no_secret_and_move_no_cursor() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,13 +16,16 @@ from tests.control.servers import Servers, alive, argv, environ, wait_for
 ROOT = Path(__file__).parents[2]
 
 
+def command_line(*words: str) -> list[str]:
+    return ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "eagletui", *words]
+
+
 def started(*words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "eagletui", *words],
+        command_line(*words),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         start_new_session=True,
     )
 
