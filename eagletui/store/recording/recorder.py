@@ -41,6 +41,11 @@ class Recorder:
         return visible(str(self._writer.path))
 
     @property
+    def writer(self) -> Writer:
+        """What writes; to be asked only once it was closed."""
+        return self._writer
+
+    @property
     def size(self) -> int:
         """Bytes on the disk."""
         return self._writer.size

@@ -70,6 +70,7 @@ class Writer:
         self.path = path
         self.limits = limits or Limits()
         self.size = 0
+        self.events = 0
         self.ended: Reason | None = None
         self.problem: OSError | None = None
         self._hiding = Hiding(literals)
@@ -82,6 +83,11 @@ class Writer:
         self._write(blocks.MAGIC + blocks.pack(blocks.ABOUT, encode(about), first=about.began))
         if self.problem is not None:
             raise _unwritable(path, self.problem)
+
+    @property
+    def seconds(self) -> float:
+        """From the first event to the last."""
+        return 0.0 if self._first is None else self._at - self._first
 
     def add(self, at: float, events: Iterable[Event]) -> None:
         """Events that came together at this moment; nothing once it ended."""
@@ -126,6 +132,7 @@ class Writer:
         if packed:
             self._frames.append((self._at, packed))
             self._pending += sum(map(len, packed))
+            self.events += len(packed)
 
     def _end(self, reason: Reason) -> None:
         if reason == "time":
