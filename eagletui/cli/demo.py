@@ -7,7 +7,7 @@ import contextlib
 
 import click
 
-from eagletui.cli.options import Number
+from eagletui.cli.options import Number, record_option
 from eagletui.model.errors import UsageError
 from eagletui.simulator.releases import RELEASES
 from eagletui.simulator.scenarios import DEFAULT_SCENARIO, SCENARIOS
@@ -32,6 +32,7 @@ DEFAULT_SPEED = 30.0
 )
 @click.option("--release", metavar="VERSION", help="The SGLang release that is simulated.")
 @click.option("--theme", metavar="NAME", help="The theme to start with.")
+@record_option
 @click.option("--list", "show_list", is_flag=True, help="List scenarios and releases.")
 @click.option("--serve", is_flag=True, help="No screen: start the host, say how to reach it.")
 def demo(
@@ -39,6 +40,7 @@ def demo(
     speed: float,
     release: str | None,
     theme: str | None,
+    record_to: str | None,
     show_list: bool,
     serve: bool,
 ) -> None:
@@ -62,7 +64,7 @@ def demo(
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(_serve(scenario, speed, release))
     else:
-        _show(scenario, speed, release, theme)
+        _show(scenario, speed, release, theme, record_to or "")
 
 
 def _list() -> None:
@@ -72,7 +74,7 @@ def _list() -> None:
     click.echo(f"\nReleases: {', '.join(RELEASES)}")
 
 
-def _show(scenario: str, speed: float, release: str | None, theme: str | None) -> None:
+def _show(scenario: str, speed: float, release: str | None, theme: str | None, record: str) -> None:
     """Paint first; the host starts in a process of its own meanwhile."""
     from eagletui.cli.screen import ScreenOptions, open_screen
     from eagletui.simulator.outside import HostProcess
@@ -86,7 +88,8 @@ def _show(scenario: str, speed: float, release: str | None, theme: str | None) -
         return up.name, ScreenOptions(ssh_config=(up.ssh_config,), under=up.folder)
 
     try:
-        open_screen(None, ScreenOptions(theme=theme), before=before, name=f"demo: {scenario}")
+        options = ScreenOptions(theme=theme, record=record)
+        open_screen(None, options, before=before, name=f"demo: {scenario}")
     finally:
         for host in process:
             host.end()

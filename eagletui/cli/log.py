@@ -43,13 +43,13 @@ def read_log(file: str) -> LogSummary:
     gc.disable()
     try:
         with saved(file) as blocks:
-            return summarise(_checked(blocks, visible(file) if file != "-" else "standard input"))
+            return summarise(checked(blocks, visible(file) if file != "-" else "standard input"))
     finally:
         if collecting:
             gc.enable()
 
 
-def _checked(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def checked(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     """The same blocks, after a look at the first that holds anything."""
     holes = False
     first = b""

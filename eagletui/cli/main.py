@@ -9,7 +9,7 @@ import click
 
 from eagletui import __version__
 from eagletui.cli.errors import SpokenError
-from eagletui.cli.options import Number, host_options, watch_options
+from eagletui.cli.options import Number, host_options, record_option, watch_options
 from eagletui.cli.quiet import quiet_libraries
 from eagletui.model.errors import EagletuiError
 
@@ -29,6 +29,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "eagletui.cli.profiles:profiles",
         "List, show, compare, write and import profiles.",
     ),
+    "record": ("eagletui.cli.record:record", "Keep a session in a file, to replay it."),
+    "replay": ("eagletui.cli.replay:replay", "Show a recorded session on the live screens."),
     "restart": ("eagletui.cli.stop:restart", "Start a server again as it is."),
     "runs": ("eagletui.cli.runs:runs", "List, show, tag, remove, export and import runs."),
     "status": ("eagletui.cli.status:status", "Look once at a host and its servers."),
@@ -72,6 +74,7 @@ class LazyGroup(click.Group):
 @watch_options
 @click.option("--interval", type=Number(0.2, 30.0), help="Seconds between scrapes.")
 @click.option("--theme", metavar="NAME", help="The theme to start with.")
+@record_option
 @click.option("--read-only", is_flag=True, help="Refuse everything that would change the host.")
 @click.pass_context
 def main(
@@ -85,6 +88,7 @@ def main(
     api_key_env: str | None,
     interval: float | None,
     theme: str | None,
+    record_to: str | None,
     read_only: bool,
 ) -> None:
     """Watch and tune SGLang servers with speculative decoding, over SSH.
@@ -111,5 +115,6 @@ def main(
             interval=interval,
             theme=theme,
             read_only=read_only,
+            record=record_to or "",
         ),
     )

@@ -65,7 +65,7 @@ def metrics(source: str, api_key_env: str | None, as_json: bool) -> None:
     if source.lower().startswith(("http://", "https://")):
         data = fetch(source, api_key_env)
     else:
-        data = _read(source)
+        data = read_saved(source)
     summary = summarise(data, now=time.time())
     for doubt in doubts(data, split_scrapes(data)):
         click.echo(f"eagletui: {doubt}", err=True)
@@ -148,7 +148,12 @@ async def _get(url: str, headers: dict[str, str]) -> bytes:
     return bytes(body)
 
 
-def _read(source: str) -> bytes:
+def read_saved(source: str) -> bytes:
+    """The pages of a file, unpacked, or of standard input.
+
+    Raises:
+        EagletuiError: it cannot be read, or is larger than any such file.
+    """
     data = bytearray()
     with saved(source) as blocks:
         for block in blocks:

@@ -75,6 +75,13 @@ def watch_options(command: _F) -> _F:
     return command
 
 
+record_option = click.option(
+    "--record",
+    "record_to",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Keep the session in this new file, to replay it.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 

@@ -16,11 +16,12 @@ from eagletui.model.errors import ConfigError, UsageError
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import Settings, load_settings, where_set
 from eagletui.tui.leaving import forgiving_terminal
-from eagletui.tui.theme import every_theme, refuse_unknown
+from eagletui.tui.theme import Themes, every_theme, refuse_unknown
 
 if TYPE_CHECKING:
     from eagletui.model.switching import Switcher
     from eagletui.monitor.monitor import Monitor
+    from eagletui.store.recording.recorder import Recorder
 
 CONNECT = "eagletui.cli.connect"
 
@@ -40,10 +41,40 @@ class ScreenOptions(Data, frozen=True):
     theme: str | None = None
     read_only: bool = False
     under: str = ""
+    record: str = ""
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
+
+
+def looks(theme: str | None) -> tuple[Settings, Themes]:
+    """What `config.toml` says, with the theme that the command line names over it.
+
+    Raises:
+        ConfigError, UsageError: it can't be used, or the theme is nowhere.
+    """
+    settings, themes = load_settings(), every_theme()
+    if theme is not None:
+        settings = replace(settings, theme=theme)
+        refuse_unknown(settings.theme, themes, UsageError)
+    elif settings.theme != Settings().theme:
+        refuse_unknown(settings.theme, themes, ConfigError, where_set("theme"))
+    return settings, themes
+
+
+def refuse_no_terminal(advice: str) -> None:
+    """A screen is drawn on standard error, as Textual does.
+
+    Raises:
+        UsageError: nobody would see it.
+    """
+    if not (_is_terminal(sys.__stdin__) and _is_terminal(sys.__stderr__)):
+        raise UsageError(
+            "The screen needs a terminal.",
+            meaning="Standard input or standard error is a file or a pipe.",
+            advice=advice,
+        )
 
 
 def open_screen(
@@ -65,21 +96,11 @@ def open_screen(
     Raises:
         ConfigError: `config.toml` can't be used, or names a theme that is nowhere.
         UsageError: an option can't be used.
+        EagletuiError: the file to record to is there, or cannot be made.
         SystemExit: a fault of ours (1) or a signal (128 and its number) ended the screen.
     """
-    settings, themes = load_settings(), every_theme()
-    if options.theme is not None:
-        settings = replace(settings, theme=options.theme)
-        refuse_unknown(settings.theme, themes, UsageError)
-    elif settings.theme != Settings().theme:
-        refuse_unknown(settings.theme, themes, ConfigError, where_set("theme"))
-    # The screen is drawn on standard error, as Textual does.
-    if not (_is_terminal(sys.__stdin__) and _is_terminal(sys.__stderr__)):
-        raise UsageError(
-            "The screen needs a terminal.",
-            meaning="Standard input or standard error is a file or a pipe.",
-            advice="For scripts there is `eagletui status --json`.",
-        )
+    settings, themes = looks(options.theme)
+    refuse_no_terminal("For scripts there is `eagletui status --json`.")
     interval = options.interval if options.interval is not None else settings.interval
     settings = replace(settings, interval=interval)
 
@@ -103,15 +124,28 @@ def open_screen(
         return monitor
 
     switchers: list[Switcher] = []
+    called = name or target or "localhost"
+    recorder: Recorder | None = None
+    if options.record:
+        from eagletui.cli.recording import open_recorder
+
+        recorder = open_recorder(options.record, host=called)
     app = EagleApp(
         make,
         settings,
         themes=themes,
         switcher=lambda: switchers[-1],
-        target=name or target or "localhost",
+        target=called,
         read_only=options.read_only,
+        recorder=recorder,
     )
-    with forgiving_terminal():
-        app.run()
+    try:
+        with forgiving_terminal():
+            app.run()
+    finally:
+        if recorder is not None:
+            from eagletui.cli.recording import close_recorder
+
+            close_recorder(recorder)
     if app.return_code:
         raise SystemExit(app.return_code)

@@ -71,6 +71,10 @@ class GpusUnavailable(_Event, frozen=True, kw_only=True, tag=True):
     detail: str
 
 
+class StartedOver(_Event, frozen=True, kw_only=True, tag=True):
+    """Nothing that came before counts any more: a replay went back to its beginning."""
+
+
 # --- servers ---------------------------------------------------------------------------------
 
 
@@ -282,6 +286,7 @@ Event = Union[  # noqa: UP007 - a runtime value: recordings decode it as a tagge
     HostSeen,
     GpusRead,
     GpusUnavailable,
+    StartedOver,
     ServersFound,
     ServerGone,
     ServerSelected,

@@ -160,6 +160,8 @@ class History:
             history = self.server(event.server)
             history.gap()
             history.mark(event.at, "restart", f"launch {event.version}".strip())
+        elif isinstance(event, ev.StartedOver):
+            self.servers, self.gpus = {}, {}
         elif isinstance(event, ev.ServerReady):
             self.server(event.server).mark(event.at, "ready", "ready")
         elif isinstance(event, ev.ServerGone):

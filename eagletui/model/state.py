@@ -154,6 +154,10 @@ def fold_all(state: State, events: Iterable[ev.Event]) -> State:
 # --- the host --------------------------------------------------------------------------------
 
 
+def _started_over(state: State, event: ev.StartedOver) -> State:  # noqa: ARG001
+    return State()
+
+
 def _link(state: State, event: ev.LinkChanged) -> State:
     return replace(state, link=event)
 
@@ -465,6 +469,7 @@ _HOST_HANDLERS: dict[type, Callable[[State, Any], State]] = {
     ev.HostSeen: _host,
     ev.GpusRead: _gpus,
     ev.GpusUnavailable: _no_gpus,
+    ev.StartedOver: _started_over,
     ev.ServersFound: _found,
     ev.ServerSelected: _selected,
 }

@@ -13,8 +13,20 @@ from typing import NamedTuple
 
 from eagletui.model.near import nearest
 
+REPLAYED = ("connecting", "servers", "main", "log", "details", "help", "legend")
 EVERYWHERE = ("connecting", "servers", "main", "log", "details", "switch", "help", "legend")
-GROUPS = ("Switch", "Log", "Details", "Servers", "Panels", "Time", "Views", "Connection", "Program")
+GROUPS = (
+    "Switch",
+    "Log",
+    "Details",
+    "Servers",
+    "Panels",
+    "Time",
+    "Replay",
+    "Views",
+    "Connection",
+    "Program",
+)
 
 
 class Action(NamedTuple):
@@ -53,7 +65,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.legend", "f2", "Meanings", "What each number means and where it comes from.", "Program", EVERYWHERE, "app.legend"),
     Action("app.theme", "", "Theme", "Choose another theme; set `theme` in config.toml to keep it.", "Program", EVERYWHERE, "app.change_theme"),
     Action("app.screenshot", "f8", "Screenshot", "Save what is on the screen as an SVG file.", "Program", EVERYWHERE, "app.picture"),
-    Action("link.retry", "r", "Reconnect", "Try to reach the host again now.", "Connection", EVERYWHERE, "app.reconnect", ("unlinked",), 5),
+    Action("link.retry", "r", "Reconnect", "Try to reach the host again now.", "Connection", EVERYWHERE, "app.reconnect", ("unlinked", "live"), 5),
     Action("switch.open", "s", "Switch", "Choose what the server runs with, see exactly what would change, and restart it.", "Switch", ("main", "servers", "log", "details"), "app.switch", ("switcher",), 15),
     Action("switch.before", "b", "Before", "Go back to the last launch that was ready before this one, also one of an earlier session.", "Switch", ("main",), "app.before", ("switcher",)),
     Action("switch.start", "enter", "Start", "Ask once, then start what is chosen in the place of what runs.", "Switch", ("switch",), "start", (), 1),
@@ -68,8 +80,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("restart.resume", "U", "Go on", "Go on with a launch that was left.", "Switch", ("main", "servers", "details"), "app.resume_restart", ("unfinished",), 7),
     Action("servers.list", "S", "Servers", "List the servers found on this host.", "Servers", ("main", "log", "details"), "app.servers", (), 40),
     Action("servers.open", "enter", "Watch", "Watch the marked server.", "Servers", ("servers",), "open", ("servers",), 1),
-    Action("servers.log", "o", "Log file", "Follow a log file by its path on the host (a glob takes the newest match).", "Servers", ("servers",), "ask_log", (), 2),
-    Action("servers.metrics", "u", "Metrics URL", "Read metrics from this address, as seen from the host.", "Servers", ("servers",), "ask_metrics", (), 3),
+    Action("servers.log", "o", "Log file", "Follow a log file by its path on the host (a glob takes the newest match).", "Servers", ("servers",), "ask_log", ("live",), 2),
+    Action("servers.metrics", "u", "Metrics URL", "Read metrics from this address, as seen from the host.", "Servers", ("servers",), "ask_metrics", ("live",), 3),
     Action("view.log", "l", "Log", "Show the whole log.", "Views", ("main", "details"), "app.log", ("server",), 10),
     Action("view.details", "d,i", "Details", "Command line, environment, arguments, workers, and what could not be read.", "Views", ("main", "log"), "app.details", ("server",), 20),
     Action("view.startup", "g", "Start-up", "Show the phases of the start-up, or go back to the charts.", "Views", ("main",), "startup", ("ready",), 30),
@@ -86,8 +98,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("time.pause", "space", "Pause", "Hold the charts still, or let them run again. Nothing is lost meanwhile.", "Time", ("main",), "pause", ("charts",), 45),
     Action("time.back", "left", "Earlier", "While paused: move the charts a quarter window back.", "Time", ("main",), "scrub(-1)", ("paused",), 46),
     Action("time.forward", "right", "Later", "While paused: move the charts a quarter window on.", "Time", ("main",), "scrub(1)", ("paused",), 47),
-    Action("rate.longer", "plus", "Scrape less", "Scrape metrics less often (up to every 30 s).", "Time", ("main",), "interval(1)", ("server",)),
-    Action("rate.shorter", "minus", "Scrape more", "Scrape metrics more often (down to every 0.2 s).", "Time", ("main",), "interval(-1)", ("server",)),
+    Action("rate.longer", "plus", "Scrape less", "Scrape metrics less often (up to every 30 s).", "Time", ("main",), "interval(1)", ("server", "live")),
+    Action("rate.shorter", "minus", "Scrape more", "Scrape metrics more often (down to every 0.2 s).", "Time", ("main",), "interval(-1)", ("server", "live")),
+    Action("replay.pause", "P", "Hold", "In a replay: hold it, or let it go on; at its end, begin again.", "Replay", REPLAYED, "app.replay_pause", ("replay",), 1),
+    Action("replay.step", "full_stop", "Step", "In a replay: show what came next, and hold.", "Replay", REPLAYED, "app.replay_step", ("replay",), 2),
+    Action("replay.back", "less_than_sign", "-10 s", "In a replay: ten seconds back.", "Replay", REPLAYED, "app.replay_seek(-10)", ("replay",), 3),
+    Action("replay.forward", "greater_than_sign", "+10 s", "In a replay: ten seconds on.", "Replay", REPLAYED, "app.replay_seek(10)", ("replay",), 4),
+    Action("replay.minute_back", "left_parenthesis", "-1 min", "In a replay: a minute back.", "Replay", REPLAYED, "app.replay_seek(-60)", ("replay",), 13),
+    Action("replay.minute_forward", "right_parenthesis", "+1 min", "In a replay: a minute on.", "Replay", REPLAYED, "app.replay_seek(60)", ("replay",), 14),
+    Action("replay.slower", "left_curly_bracket", "Slower", "In a replay: half as fast.", "Replay", REPLAYED, "app.replay_speed(0.5)", ("replay",), 8),
+    Action("replay.faster", "right_curly_bracket", "Faster", "In a replay: twice as fast.", "Replay", REPLAYED, "app.replay_speed(2.0)", ("replay",), 9),
     Action("log.search", "slash", "Search", "Find a regular expression; lower case finds both cases.", "Log", ("log",), "search", (), 1),
     Action("log.next", "n", "Next match", "Go to the next match.", "Log", ("log",), "next_match", ("search",), 2),
     Action("log.previous", "N", "Previous match", "Go to the match before.", "Log", ("log",), "previous_match", ("search",)),
@@ -110,6 +130,7 @@ ACTIONS: tuple[Action, ...] = (
 # What an action is called while this is the case.
 RENAMED: Mapping[str, tuple[str, str]] = {
     "time.pause": ("paused", "Go on"),
+    "replay.pause": ("held", "Go on"),
     "view.startup": ("startup", "Charts"),
     "panel.fill": ("filled", "Shrink"),
     "restart.cancel": ("restarted", "Close"),
@@ -133,6 +154,13 @@ _SHOWN = {
     "escape": "esc",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "left_parenthesis": "(",
+    "right_parenthesis": ")",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "full_stop": ".",
     "question_mark": "?",
     "exclamation_mark": "!",
     "ampersand": "&",

@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import on
@@ -52,6 +52,10 @@ from eagletui.tui.switching import (
 from eagletui.tui.theme import Themes, every_theme, own_variables
 from eagletui.tui.view import WINDOW_NAMES, View
 
+if TYPE_CHECKING:
+    from eagletui.monitor.replay import Replay
+    from eagletui.store.recording.recorder import Recorder
+
 FRAME = 0.1
 TICK = 1.0
 # Slices of events that may wait in the message queue: a key waits for these at most.
@@ -72,6 +76,8 @@ class EagleApp(App[None]):
         switcher: who changes what runs, or what gives it once there is a feed; None for nobody.
         target: the host as the person named it, for the header.
         read_only: nothing changes the host in this session.
+        replay: the feed, where it is a recording: it is held, wound and has a clock of its own.
+        recorder: is given every event, with the moment it came.
         clock: seconds since the epoch.
         monotonic: seconds that never go back.
         themes: themes to offer; None reads ours and the person's.
@@ -91,6 +97,8 @@ class EagleApp(App[None]):
         switcher: Switcher | SwitcherMaker | None = None,
         target: str = "",
         read_only: bool = False,
+        replay: Replay | None = None,
+        recorder: Recorder | None = None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         themes: Themes | None = None,
@@ -99,9 +107,14 @@ class EagleApp(App[None]):
         self.settings = settings or Settings()
         self.session = Session()
         self.asker = ScreenAsker(self)
-        self.clock, self.monotonic = clock, monotonic
+        self.clock = clock if replay is None else replay.now
+        self.monotonic = monotonic
         self._target = target
         self._read_only = read_only
+        self.replay = replay
+        self._recorder = recorder
+        self._recorder_told = False
+        self._catching_up = False
         self._feed_or_maker = feed
         self._feed: Feed | None = None
         self._switcher_or_maker = switcher
@@ -180,9 +193,12 @@ class EagleApp(App[None]):
             if callable(self._switcher_or_maker):
                 self.restarts.switcher = self._switcher_or_maker()
             async for events in self._feed.events():
-                for part in slices(events):
+                if self._recorder is not None:
+                    self._recorder.put(self.clock(), events)
+                quiet = self.replay is not None and self.replay.hurrying
+                for part in slices(events) if events else [()]:
                     await self._room.acquire()
-                    self.post_message(EventsArrived(part))
+                    self.post_message(EventsArrived(part, quiet))
         except EagletuiError as error:
             failed = LinkChanged(
                 at=self.clock(),
@@ -212,6 +228,8 @@ class EagleApp(App[None]):
             switchable=self.restarts.switcher is not None,
             restart=self.restarts.moment,
             unfinished=self.restarts.left,
+            replay=self.replay.standing if self.replay is not None else None,
+            recording=self._recording_words(),
         )
 
     @property
@@ -228,11 +246,14 @@ class EagleApp(App[None]):
         self._room.release()
         for toast in self.session.take(message.events):
             # That the old server goes is what a restart is for; how the new one fares, it says.
-            if self.restarts.active is None or toast.severity != "error":
+            news = self.restarts.active is None or toast.severity != "error"
+            if news and not message.quiet:
                 self._pop_up(toast)
         if self.session.state.connected:
             self.restarts.connected()
-        self._draw_soon()
+        self._catching_up = message.quiet
+        if not message.quiet:
+            self._draw_soon()
 
     def _draw_soon(self) -> None:
         wait = self._drawn_at + FRAME - self.monotonic()
@@ -249,7 +270,8 @@ class EagleApp(App[None]):
             self._due.stop()
             self._due = None
         self._drawn_at = self.monotonic()
-        self._go_where_it_belongs()
+        if not self._catching_up:  # what is true in between is true for no time
+            self._go_where_it_belongs()
         if isinstance(self.screen, EagleScreen):
             self.screen.refresh_view()
 
@@ -257,6 +279,20 @@ class EagleApp(App[None]):
         """Clocks that count, where no event drew them a moment ago."""
         if self.monotonic() - self._drawn_at >= TICK / 2:
             self.draw_now()
+        self._tell_of_recorder()
+
+    def _recording_words(self) -> str:
+        if self._recorder is None:
+            return ""
+        size = f"{self._recorder.size / 1e6:.1f} MB"
+        return f"● rec {size}" if self._recorder.ended is None else f"rec ended, {size}"
+
+    def _tell_of_recorder(self) -> None:
+        """Once, when it ended by itself: everything else goes on."""
+        recorder = self._recorder
+        if recorder is not None and recorder.words and not self._recorder_told:
+            self._recorder_told = True
+            self._pop_up(Toast("The recording ended", recorder.words, "warning"))
 
     def _pop_up(self, toast: Toast) -> None:
         self.notify(visible(toast.text), title=toast.title, severity=toast.severity, markup=False)
@@ -376,6 +412,32 @@ class EagleApp(App[None]):
                 then()
 
         self.push_screen(Confirm(question, no=no), answered)
+
+    # --- a replay ------------------------------------------------------------------------------
+
+    def action_replay_pause(self) -> None:
+        """Hold the replay, or let it go on."""
+        if self.replay is not None:
+            self.replay.pause()
+            self._refresh_keys()
+
+    def action_replay_step(self) -> None:
+        """What came next."""
+        if self.replay is not None:
+            self.replay.step()
+            self._refresh_keys()
+
+    def action_replay_seek(self, by: float) -> None:
+        """So many seconds on or back."""
+        if self.replay is not None:
+            self.replay.seek(by)
+            self._refresh_keys()
+
+    def action_replay_speed(self, factor: float) -> None:
+        """Faster or slower."""
+        if self.replay is not None:
+            self.replay.change_speed(factor)
+            self._refresh_keys()
 
     # --- which screen --------------------------------------------------------------------------
 

@@ -12,11 +12,15 @@ from eagletui.model.switching import Lock, Moment, Unfinished
 
 
 class EventsArrived(Message):
-    """A batch of events, in order. Tests post it themselves."""
+    """A batch of events, in order. Tests post it themselves.
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    `quiet`: they are caught up with, and nothing of them pops up.
+    """
+
+    def __init__(self, events: Sequence[Event], quiet: bool = False) -> None:
         super().__init__()
         self.events = events
+        self.quiet = quiet
 
 
 class RestartMoved(Message):

@@ -63,6 +63,8 @@ class Session:
                 self._bound_logs()
             elif isinstance(event, ev.LogGap):
                 self._log(event.server).gap(gap_text(event))
+            elif isinstance(event, ev.StartedOver):
+                self.logs.clear()
             toast = _toast(before, self.state, event)
             if toast is not None:
                 toasts.append(toast)

@@ -6,8 +6,8 @@ from eagletui.model.state import ServerState, State
 from eagletui.tui.actions import Action
 
 
-def situation(state: State, *, paused: bool = False) -> frozenset[str]:
-    """The words of `Action.needs` that hold: unlinked, servers, server, ready, charts, paused."""
+def situation(state: State, *, paused: bool = False, replay: bool = False) -> frozenset[str]:
+    """The words of `Action.needs` that hold: unlinked, servers, server, ready, charts, paused…"""
     server = state.server
     facts = {
         "unlinked": state.link is not None and state.link.link in ("lost", "failed", "closed"),
@@ -16,6 +16,8 @@ def situation(state: State, *, paused: bool = False) -> frozenset[str]:
         "ready": server is not None and came_up(server),
         "charts": server is not None and (came_up(server) or server.metrics.at is not None),
         "paused": paused,
+        "replay": replay,
+        "live": not replay,
     }
     return frozenset(word for word, holds in facts.items() if holds)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from eagletui.model.history import History, ServerHistory
 from eagletui.model.logstore import LogStore
 from eagletui.model.permission import Permission, permission
+from eagletui.model.playing import Standing
 from eagletui.model.profile import Guard
 from eagletui.model.state import ServerState, State
 from eagletui.model.switching import Moment, Unfinished
@@ -40,6 +41,8 @@ class View(NamedTuple):
         switchable: whether what runs can be changed from here.
         restart: the restart that goes on, or the last one.
         unfinished: launches that somebody left.
+        replay: where a replay is; None on a live host.
+        recording: what is to be said of the recording that is being made, "" for none.
     """
 
     state: State
@@ -55,6 +58,8 @@ class View(NamedTuple):
     switchable: bool = False
     restart: Moment | None = None
     unfinished: tuple[Unfinished, ...] = ()
+    replay: Standing | None = None
+    recording: str = ""
 
     @property
     def server(self) -> ServerState | None:
@@ -74,7 +79,10 @@ class View(NamedTuple):
     @property
     def facts(self) -> frozenset[str]:
         """What actions may need."""
-        return situation(self.state, paused=self.paused_at is not None) | self._restart_facts
+        paused, replay = self.paused_at is not None, self.replay
+        facts = situation(self.state, paused=paused, replay=replay is not None)
+        held = {"held"} if replay is not None and (replay.paused or replay.over) else set[str]()
+        return facts | self._restart_facts | held
 
     @property
     def restart_shown(self) -> bool:

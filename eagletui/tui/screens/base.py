@@ -17,6 +17,7 @@ from eagletui.tui.view import View
 from eagletui.tui.widgets.header import HeaderBar
 from eagletui.tui.widgets.keys_line import KeysLine
 from eagletui.tui.widgets.panel import Panel
+from eagletui.tui.widgets.replay_strip import ReplayStrip
 from eagletui.tui.widgets.restart_strip import RestartStrip
 from eagletui.tui.widgets.verdicts import Verdicts
 
@@ -48,6 +49,7 @@ class EagleScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield HeaderBar(id="header")
         yield Verdicts(id="verdicts")
+        yield ReplayStrip(id="replay")
         yield RestartStrip(id="restart")
         yield from self.body()
         yield KeysLine(self.KIND, id="keys")

@@ -232,7 +232,10 @@ class MainScreen(EagleScreen):
         self.eagle.change_window(by, around)
 
     def action_pause(self) -> None:
-        """Hold the charts still, or let them run."""
+        """Hold the charts still, or let them run; of a replay, hold the whole."""
+        if self.eagle.replay is not None:
+            self.eagle.action_replay_pause()
+            return
         self.eagle.pause(self.eagle.view.paused_at is None)
 
     def action_scrub(self, by: int) -> None:

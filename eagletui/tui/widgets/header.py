@@ -60,7 +60,8 @@ def _right(view: View) -> list[Field]:
         Field(1, _paused(view), "bold $warning"),
         Field(2, "read-only" if view.permission().refusal else "", "bold"),
         Field(4, f"window {view.window}" if view.server else "", "$quiet"),
-        Field(3, f"every {words.interval(view.interval)}", "$quiet"),
+        Field(2, view.recording, "bold $error"),
+        Field(3, f"every {words.interval(view.interval)}" if view.replay is None else "", "$quiet"),
     ]
 
 
