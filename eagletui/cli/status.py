@@ -73,6 +73,8 @@ def status(
     else:
         for line in status_lines(state, name=host or "localhost", now=time.time()):
             click.echo(visible(line))
+    if pid is not None and all(one.process.pid != pid for one in state.servers.values()):
+        click.get_current_context().exit(1)  # that there is none was said as a warning
 
 
 def status_document(state: State, *, name: str, now: float) -> dict[str, Any]:

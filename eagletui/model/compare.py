@@ -194,7 +194,9 @@ def _why(change: Ratio, judged: str, new: Figures, old: Figures) -> str:
     elif min(len(new.speeds), len(old.speeds)) < 2:
         parts.append(f"less than {MARGIN:.0%}, and {ONE_REPEAT}" if judged == "tie" else ONE_REPEAT)
     parts += [text.removesuffix(".") for text in dict.fromkeys((*new.warnings, *old.warnings))]
-    parts += [f"a cell ended early: {text}" for text in (*new.stopped, *old.stopped)]
+    parts += [
+        f"a cell ended early: {text.removesuffix('.')}" for text in (*new.stopped, *old.stopped)
+    ]
     for who, cell in (("its", new), ("the baseline's", old)):
         if cell.failed:
             parts.append(f"{cell.failed} of {who} {cell.requests} requests failed")

@@ -127,7 +127,7 @@ _PASSED_OVER = (
     "speculative_num_draft_tokens", "speculative_draft_model_path", "speculative_adaptive",
     "model_path", "tokenizer_path", "served_model_name", "version", "tp_size", "host", "port",
     "nccl_port", "random_seed", "log_level", "log_level_http", "status", "api_key",
-    "admin_api_key", "last_gen_throughput", "avg_spec_accept_length",
+    "admin_api_key", "launch_command", "last_gen_throughput", "avg_spec_accept_length",
 )  # fmt: skip
 
 

@@ -328,7 +328,7 @@ class EagleApp(App[None]):
 
     @on(UnfinishedFound)
     def _unfinished_found(self, message: UnfinishedFound) -> None:
-        self.restarts.left = message.left
+        self.restarts.found(message.left)
         self._draw_soon()
 
     def begin(self, choice: Choice) -> None:

@@ -34,6 +34,7 @@ class Restarts:
         self.moment: Moment | None = None
         self.left: tuple[Unfinished, ...] = ()
         self._looked = False
+        self._ended: set[str] = set()
         self._wish: Choice | str = Choice()
 
     @property
@@ -72,6 +73,8 @@ class Restarts:
         before, self.moment = self.moment, moment
         if isinstance(self._wish, str):
             self.left = tuple(other for other in self.left if other.launch != self._wish)
+        if moment.standing.final:
+            self._ended.add(moment.launch)
         if moment.over:
             if self.switcher is not None:
                 self._look(self.switcher)
@@ -88,6 +91,10 @@ class Restarts:
             why = moment.standing.problem.title if moment.standing.problem else ""
             return Toast(f"{moment.name} does not serve", why, "error")
         return None
+
+    def found(self, left: tuple[Unfinished, ...]) -> None:
+        """Launches that somebody left; the host may not have written yet that ours ended."""
+        self.left = tuple(other for other in left if other.launch not in self._ended)
 
     def close(self) -> None:
         """Forget how the last one ended."""

@@ -140,7 +140,8 @@ def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
         return Verdict("ok", "Ready.", word="READY")
     accept, speed = latest.accept_length(server, now).value, latest.tok_s(server, now).value
     # Between two requests the gauge may say none while tokens still move.
-    parts = [f"Serving {words.count(max(1, int(running)), 'request')}"]
+    count = int(running)
+    parts = [f"Serving {words.count(count, 'request')}" if count else "Serving"]
     if accept is not None and server.speculative.on:
         parts.append(f"accept length {accept:.2f}")
     if speed is not None:

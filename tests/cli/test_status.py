@@ -86,6 +86,7 @@ def test_a_log_that_is_none_and_a_pid_that_is_not_there_are_said(tmp_path: Path)
     result = CliRunner().invoke(main, ["status", *words])
     assert f"warning: No file matches {tmp_path}/no*.log." in result.stdout
     assert "warning: No SGLang server has pid 2147483000." in result.stdout
+    assert result.exit_code == 1
     result = CliRunner().invoke(main, ["status", "--local", "--log", str(tmp_path)])
     assert f"warning: {tmp_path} is a folder." in result.stdout
 

@@ -28,7 +28,7 @@ from eagletui.tui.switching import lock_question
 from eagletui.tui.view import View
 from tests.tui.driving import Clock, make_app, settle
 from tests.tui.scenes import NOW, SCENES
-from tests.tui.switcher import DIED, ERROR, WARNING, FakeSwitcher
+from tests.tui.switcher import DIED, ERROR, WARNING, FakeSwitcher, moment
 from tests.tui.text_snapshot import screen_text
 
 LEFT = Unfinished(
@@ -244,6 +244,17 @@ async def test_c_closes_only_what_is_on_the_screen() -> None:
         app.draw_now()
         await settle(pilot)
         assert "c Close" not in screen_text(app)
+
+
+async def test_a_launch_seen_to_its_end_is_not_offered_as_left() -> None:
+    switcher = FakeSwitcher()
+    async with running(switcher) as (app, pilot):
+        await started(pilot, switcher)
+        # The host says what was written there before it wrote that this launch ended.
+        switcher.left = (replace(LEFT, launch=moment(switcher.standing).launch), LEFT)
+        switcher.tell("ready")
+        await until(pilot, lambda: app.restarts.left != ())
+        assert app.restarts.left == (LEFT,)
 
 
 async def test_leaving_during_a_restart_says_what_that_means() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
@@ -78,6 +79,17 @@ def test_a_server_known_by_its_log_alone_is_not_said_to_serve_when_it_is_quiet()
     assert texts[30] == ("QUIET", "Ready; last step 34 s ago, by the log.")
     assert texts[180] == ("QUIET", "Ready; last step 3 min ago, by the log.")
     assert texts[7200] == ("QUIET", "Ready; last step 2 h ago, by the log.")
+
+
+@pytest.mark.parametrize(("running", "said"), [(0.0, "Serving, "), (2.0, "Serving 2 requests, ")])
+def test_no_request_is_counted_that_the_gauge_does_not_count(running: float, said: str) -> None:
+    state = fold_all(State(), SCENES["serving"]())
+    server = state.servers[state.selected]
+    reading = server.metrics.reading
+    assert reading is not None
+    metrics = replace(server.metrics, reading=replace(reading, running=running))
+    state = replace(state, servers={state.selected: replace(server, metrics=metrics)})
+    assert verdicts(state, NOW)[0].text.startswith(said)
 
 
 def test_a_stall_comes_before_the_progress() -> None:

@@ -13,6 +13,8 @@ from eagletui.store.reports.sheets import Sheet, names, sentences, sheets
 
 WIDTH = 118
 """Columns that a table takes of a terminal, as long as one run fits into them."""
+LONGEST = 40
+"""Characters of a cell."""
 
 LEGEND = "* keeps runs from being compared where it is not the only change."
 
@@ -39,7 +41,8 @@ def table_lines(comparison: Comparison) -> Iterator[str]:
 
 def _abreast(sheet: Sheet) -> Iterator[str]:
     """As many runs beside each other as there is room for; more go below."""
-    columns = list(zip(sheet.header, *sheet.rows, strict=True))
+    every = [tuple(map(_short, row)) for row in (sheet.header, *sheet.rows)]
+    columns = list(zip(*every, strict=True))
     widths = [max(len(visible(text)) for text in column) + 2 for column in columns]
     first = 1
     while first < len(columns):
@@ -47,12 +50,17 @@ def _abreast(sheet: Sheet) -> Iterator[str]:
         while past < len(columns) and widths[past] <= room:
             room -= widths[past]
             past += 1
-        yield from aligned(
-            [(row[0], *row[first:past]) for row in (sheet.header, *sheet.rows)], right=True
-        )
+        yield from aligned([(row[0], *row[first:past]) for row in every], right=True)
         first = past
         if first < len(columns):
             yield ""
+
+
+def _short(text: str) -> str:
+    """Both ends of what is too long for a column; the other formats have the whole."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST // 2]}…{text[-(LONGEST // 2 - 1) :]}"
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> Iterator[str]:

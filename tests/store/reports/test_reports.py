@@ -101,6 +101,27 @@ def test_a_table_is_aligned_and_wraps_many_runs(h200: Comparison) -> None:
             assert len(line.rstrip()) == len(head)  # the last column ends at one place
 
 
+def test_a_long_value_breaks_no_table() -> None:
+    def run(number: int) -> Run:
+        plain = made_run(f"{number:012d}", f"r{number}")
+        command = f"python -m sglang.launch_server {'--flag x ' * 60}--k {number}"
+        arguments = {"quantization": f"fp{number}", "command": command, "launch_command": command}
+        return replace(plain, surroundings=replace(plain.surroundings, arguments=arguments))
+
+    found = compare([run(1), run(2)])
+    lines = list(table_lines(found))
+    assert max(map(len, lines)) <= 118
+    begin = lines.index("What differs")
+    assert "" not in lines[begin : begin + 4]
+    (long,) = [line for line in lines if line.startswith("  command")]
+    assert "python -m sglang.lau…" in long
+    assert "--k 1" in long
+    assert "--k 2" in long
+    assert not [line for line in lines if "launch_command" in line]
+    whole = "--flag x " * 60
+    assert whole in "\n".join(markdown_lines(found)).replace("\\", "")
+
+
 def test_what_stands_in_the_way_is_said_in_every_report() -> None:
     other = replace(
         made_run("b" * 12, "ll"),
