@@ -80,7 +80,8 @@ def launch(
     """Start a server, in the place of the one that runs on its port.
 
     PROFILE names what to start; further ones are laid over it. Or give the command itself after
-    `--`. Ctrl-C detaches: the host goes on, and --resume picks it up.
+    `--`. Ctrl-C detaches: the host goes on, and --resume picks it up; before the old server is
+    told to stop, it takes everything back.
     """
     target = chosen_target(host, local)
     command = ctx.meta.get("command line", ())

@@ -87,6 +87,9 @@ class _Shown(Data, frozen=True):
 
     plan: StartPlan
     again: bool = False
+    asked: bool = False
+    replaces: str = ""
+    """The key of the server that would go; "" for none."""
 
     def __repr__(self) -> str:
         """Without the command line: a traceback may show it."""
@@ -231,7 +234,12 @@ class HostSwitcher:
         facts = asked.facts if asked is not None else None
         notes = asked.notes if asked is not None else ()
         again = here and choice == AS_IT_RUNS
-        self._shown[choice] = _Shown(plan=plan, again=again)
+        self._shown[choice] = _Shown(
+            plan=plan,
+            again=again,
+            asked=asked is not None,
+            replaces=replaced.key if replaced is not None else "",
+        )
         release = _version(base.version) if base is not None else None
         load, launches = await asyncio.to_thread(self._load, plan)
         before = base.plan if base is not None and here else StartPlan(argv=())
@@ -339,6 +347,12 @@ class HostSwitcher:
         plan = shown.plan
         old = await self._on_port(plan.port)
         self._refuse_second()
+        if old is not None and (shown.asked or shown.replaces) and old.key != shown.replaces:
+            raise SwitchRefused(
+                f"Another server runs on :{plan.port} now (pid {old.pid}) than was shown.",
+                meaning="Somebody started it meanwhile. Nothing was changed.",
+                advice="Open the switcher again and look.",
+            )
         self._restart = Restart(
             self._host,
             plan,
@@ -539,6 +553,10 @@ def _version(text: str) -> Version | None:
         return None
 
 
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
 def _is_free(held: dict[str, Any]) -> bool:
     """Whether a lock's owner is gone, or this very process, which drives nothing any more."""
     here = Owner.here("")
@@ -554,7 +572,7 @@ def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:
     return Unfinished(
         launch=visible(launch),
         name=visible(str(state.get("profile", ""))),
-        began=float(state.get("began", 0.0)),
+        began=_number(state.get("began")),
         standing=msgspec.convert(state.get("standing", {}), Standing),
         busy=busy,
         unattended=bool(state.get("unattended")),

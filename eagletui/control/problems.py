@@ -44,7 +44,7 @@ _WORDS: dict[str, _Words] = {
     "locked": _Words("{lock}", "{lock_advice}"),
     "lock-stuck": _Words(
         "The lock {path} can be neither taken nor removed: {detail}.",
-        "It belongs to another user: ask them, or root, to remove it.",
+        "Its owner, or root, can remove it: see `ls -ld {path}` on the host.",
     ),
     "no-folder": _Words(
         "{path} cannot be written on the host: {detail}.",
@@ -225,6 +225,15 @@ _WORDS: dict[str, _Words] = {
         "{unit} starts a script, which starts the server; from now on it starts the server itself, "
         "with the environment that it has now."
     ),
+    "agent": _Words(
+        "Looking after the host failed by a fault of eagletui's own: {detail}.",
+        "Report this, please. Something of what is kept under ~/.local/state/eagletui on the host "
+        "may be damaged.",
+    ),
+    "damaged": _Words(
+        "What the host keeps of launch {launch} cannot be read: {detail}.",
+        "It is damaged, or another version of eagletui wrote it: go on with that one.",
+    ),
     "system": _Words(
         "The host refused: {detail}.", "Log in as the same user and try what it did by hand."
     ),
@@ -260,7 +269,8 @@ def problem(code: str, about: Mapping[str, Any]) -> Diagnosis:
     words = _WORDS.get(code, _WORDS["system"])
     values = {"detail": code, **about}
     if "held" in about:
-        values["lock"], values["lock_advice"] = lock_words(about["held"])
+        path = str(about.get("path", ""))
+        values["lock"], values["lock_advice"] = lock_words(about["held"], path)
     if isinstance(about.get("holder"), Mapping):
         values["holder"] = holder_words(about["holder"])
     texts = _Lenient({key: safe(str(value))[:400] for key, value in values.items()})
@@ -284,8 +294,13 @@ def holder_words(holder: Mapping[str, Any]) -> str:
     return f"pid {holder['pid']} ({safe(str(holder.get('title', '')))})"
 
 
-def lock_words(held: Mapping[str, Any]) -> tuple[str, str]:
+def lock_words(held: Mapping[str, Any], path: str = "") -> tuple[str, str]:
     """Who holds the lock, and what can be done about it."""
+    if held.get("damaged"):
+        return (
+            f"The lock {path} is there, but it is nothing that eagletui writes.",
+            "Look at it on the host; --break-lock removes it where it is a file.",
+        )
     who = f"{held.get('user', 'somebody')}@{held.get('host', '?')}"
     what = held.get("what") or "a restart"
     quiet = float(held.get("quiet", 0.0))

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from eagletui.control.api import (
     new_launch_id,
     refuse_what_cannot_be,
 )
-from eagletui.control.problems import GARBLED, QUIET
+from eagletui.control.problems import GARBLED, QUIET, problem
 from eagletui.control.works import Check, Facts, Works
 from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
@@ -160,21 +160,16 @@ class Restart:
             stale=QUIET,
             break_lock=break_lock or (held.get("launch") == launch and owner_is_gone(held, owner)),
         )
+        try:
+            standing, plan, guard, old = _restored(kept)
+        except (msgspec.ValidationError, KeyError, TypeError) as error:
+            with contextlib.suppress(AgentRefused):
+                await agent.ask("leave", launch=launch, note={})
+            about = {"launch": launch, "detail": str(error) or type(error).__name__}
+            raise AgentRefused(problem("damaged", about)) from error
         state = kept["state"]
-        standing = msgspec.convert(state["standing"], Standing)
-        plan, guard = None, msgspec.convert(kept.get("guard") or {}, Guard)
-        if standing.goal == "launch":
-            argv = tuple(kept["argv"]["plan"])
-            plan = StartPlan(
-                argv=argv,
-                port=state["port"],
-                guard=guard,
-                profile=state.get("profile", ""),
-                runner=kept.get("runner", "process"),
-            )
         self = cls.__new__(cls)
-        old, again = _old_of(state, kept["argv"]["before"]), bool(state.get("again"))
-        facts = Facts(launch, plan, guard, old, again=again)
+        facts = Facts(launch, plan, guard, old, again=bool(state.get("again")))
         actions = (RULES[standing.state].action,)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
         self._works = self._make_works(kept=True)
@@ -404,6 +399,24 @@ class Restart:
         )
 
 
+def _restored(
+    kept: dict[str, Any],
+) -> tuple[Standing, StartPlan | None, Guard, Running | None]:
+    """What a host keeps of a launch; nothing in it is taken for granted."""
+    state = kept["state"]
+    standing = msgspec.convert(state["standing"], Standing)
+    plan, guard = None, msgspec.convert(kept.get("guard") or {}, Guard)
+    if standing.goal == "launch":
+        plan = StartPlan(
+            argv=tuple(kept["argv"]["plan"]),
+            port=state["port"],
+            guard=guard,
+            profile=state.get("profile", ""),
+            runner=kept.get("runner", "process"),
+        )
+    return standing, plan, guard, _old_of(state, kept["argv"]["before"])
+
+
 def owner_is_gone(held: dict[str, Any], owner: Owner) -> bool:
     """Whether the lock's eagletui ran on this machine and is gone: no need to wait for that."""
     if held.get("host") != owner.host or not isinstance(held.get("pid"), int):
@@ -442,4 +455,12 @@ async def unfinished(host: Host) -> list[dict[str, Any]]:
         AgentRefused, HostError: the host does not say.
     """
     kept = await Agent(host).ask("list")
-    return [dict(record) for record in left(kept["launches"])]
+    return [dict(record) for record in left(kept["launches"]) if _readable(record)]
+
+
+def _readable(record: Mapping[str, Any]) -> bool:
+    try:
+        msgspec.convert(record.get("standing"), Standing)
+    except msgspec.ValidationError:
+        return False
+    return True

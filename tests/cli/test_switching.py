@@ -330,3 +330,23 @@ async def test_a_profiles_folder_that_cannot_be_written_is_said(
         await switcher.keep(old.pid, "mine")
     assert said.value.what.startswith(f"{profiles_folder() / 'mine.toml'} cannot be written")
     assert "XDG_CONFIG_HOME" in said.value.advice
+
+
+async def test_a_server_that_nobody_was_shown_is_not_stopped(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    """Two people open the switcher; the second one's yes was meant for the server before."""
+    old = started(servers)
+    bob = another(switcher)
+    choice = Choice(speculative="chain-5")
+    for one in (switcher, bob):
+        await one.menu(old.pid)
+        assert (await one.preview(choice, ask=True)).replaces == old.pid
+    assert (await driven(switcher, choice))[-1].standing.state == "ready"
+    servers.reap()
+    [new] = servers.mine()
+    with pytest.raises(SwitchRefused, match=rf"Another server .* \(pid {new}\)"):
+        await driven(bob, choice)
+    assert alive(new)
+    await bob.menu(new)
+    assert (await bob.preview(choice, ask=True)).replaces == new

@@ -111,7 +111,10 @@ def test_a_dry_run_changes_nothing_and_hides_secrets(servers: Servers) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["launch", "--local", "--force", "--", "x", "--port", "1"], "nobody is there to be asked"),
+        (
+            ["launch", "--local", "--force", "--", "sh", "--port", "1"],
+            "nobody is there to be asked",
+        ),
         (["launch", "--local", "--yes", "--read-only", "--", "x"], "--read-only"),
         (["stop", "--local", "--pid", "1", "--yes"], "No SGLang server has pid 1"),
         (["launch", "--local", "--yes"], "Nothing to launch"),

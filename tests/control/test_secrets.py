@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +18,8 @@ from eagletui.host.local import LocalHost
 from eagletui.model.events import Event
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.model.server import LogPlace
+from tests.control.servers import Servers
+from tests.control.test_restart import QUICK, driven
 
 ARGV = ("python", "-m", "sglang.launch_server", "--api-key", "hunter2Zq")
 PLAN = StartPlan(argv=ARGV, environment={"HF_TOKEN": "abrakadabra"})
@@ -58,6 +61,20 @@ async def test_a_launch_log_tells_nothing_of_either_server() -> None:
     assert "********* *********** ********** is wrong" in repr(verdict)
     for secret in ("hunter2", "abraka", "simsala"):
         assert secret not in repr(told)
+
+
+@pytest.mark.parametrize(("log", "rights"), [("", 0o600), ("given.log", 0o644)])
+async def test_a_log_that_nobody_asked_for_is_its_owner_s_alone(
+    servers: Servers, host: LocalHost, log: str, rights: int
+) -> None:
+    """SGLang prints its arguments, the API key among them."""
+    restart, _ = await driven(
+        host, servers.plan("--api-key", "hunter2Zq", log=log), None, limits=QUICK
+    )
+    assert restart.standing.state == "ready"
+    assert os.stat(restart.log).st_mode & 0o777 == rights
+    if not log:
+        assert os.stat(os.path.dirname(restart.log)).st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(

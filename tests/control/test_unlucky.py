@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -12,7 +14,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 from msgspec.structs import replace
 
-from eagletui.control.restart import Restart
+from eagletui.control.agent import AgentRefused
+from eagletui.control.restart import Restart, unfinished
 from eagletui.host.base import Completed
 from eagletui.host.local import LocalHost
 from tests.control.servers import Servers, alive, argv
@@ -146,13 +149,13 @@ def test_the_question_can_be_left_and_answered(
 
 
 def test_nobody_is_asked_for_what_cannot_be_done(servers: Servers) -> None:
-    servers.lock.write_text("{}")
+    servers.lock.write_text(json.dumps({"launch": "x", "what": "a launch"}))
     servers.start()
     words = ["launch", *NO_CHECK, "--", *servers.argv("--tag", "new")]
     with on_a_terminal(*words) as (command, person):
         end = said(person, b"Do it?")
         assert command.wait(timeout=30) == 1
-    assert b"in the middle of a restart" in end
+    assert b"in the middle of a launch" in end
     assert b"Do it?" not in end
 
 
@@ -212,3 +215,69 @@ async def test_later_than_that_nothing_is_withdrawn(servers: Servers, host: Loca
     await restart.withdraw()
     assert restart.standing.state == "loading"
     assert servers.lock.exists()
+
+
+DAMAGED = {
+    "empty": "",
+    "a list": "[]",
+    "no state": '{"id": "%s", "port": 1}',
+    "of no time": '{"id": "%s", "began": null, "standing": 5}',
+    "of a newer eagletui": '{"id": "%s", "began": 9e9, "standing": {"state": "flying"}}',
+    "without its plan": '{"id": "%s", "began": 9e9, "standing": {"goal": "launch"}}',
+    "too deep": "[" * 5000,
+}
+
+
+async def test_a_damaged_record_hides_no_other(servers: Servers, host: LocalHost) -> None:
+    for name, text in DAMAGED.items():
+        launch = name.replace(" ", "-")
+        folder = servers.state / "launches" / launch
+        folder.mkdir(parents=True)
+        (folder / "state.json").write_text(text.replace("%s", launch))
+    restart = Restart(host, servers.plan(), owner=ANN, limits=QUICK)
+    stream = restart.progress()
+    async for progress in stream:
+        if progress.standing.state == "loading":
+            break
+    await stream.aclose()
+    await restart.leave()
+    assert restart.launch in [record["id"] for record in await unfinished(host)]
+    for name in DAMAGED:
+        shutil.rmtree(servers.state / "launches" / name.replace(" ", "-"))
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+async def test_a_damaged_record_is_told_and_locks_nothing(
+    servers: Servers, host: LocalHost, name: str
+) -> None:
+    folder = servers.state / "launches" / "it"
+    folder.mkdir(parents=True)
+    (folder / "state.json").write_text(DAMAGED[name].replace("%s", "it"))
+    with pytest.raises(AgentRefused) as refused:
+        await Restart.resume(host, "it", owner=ANN)
+    assert refused.value.diagnosis.code in ("damaged", "no-launch")
+    assert "Traceback" not in str(refused.value)
+    assert not servers.lock.exists()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "no JSON", "[" * 5000, None])
+async def test_what_is_no_lock_is_not_taken_for_somebody(
+    servers: Servers, host: LocalHost, text: str | None
+) -> None:
+    if text is None:
+        servers.lock.mkdir()
+    else:
+        servers.lock.write_text(text)
+    restart, _ = await driven(host, servers.plan(), None, limits=ONCE)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert (
+        problem.title
+        == f"The lock {servers.lock} is there, but it is nothing that eagletui writes."
+    )
+    restart, told = await driven(host, servers.plan(), None, limits=ONCE, break_lock=True)
+    assert restart.standing.state == ("failed" if text is None else "ready"), details(told)
+    if text is None:
+        assert restart.standing.problem is not None
+        assert "another user" not in restart.standing.problem.advice

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, Dict  # noqa: UP035
 
 MARK = "EAGLETUI_LAUNCH"
 """Carried by every process of a server that was started from here."""
 OURS = (MARK, "EAGLETUI_STATE", "EAGLETUI_LOCK")
+
+LARGEST = 64 << 20
+"""Bytes; what is kept of a launch is a few kilobytes."""
 
 Json = Dict[str, Any]  # noqa: UP006 - evaluated, also by Python 3.8
 
@@ -27,8 +31,16 @@ def read(path: str) -> bytes:
 
 
 def load(path: str) -> Any:
-    """A JSON file; None where there is none."""
+    """A JSON file; None where there is none, or what is there cannot be read as one."""
     try:
+        if os.stat(path).st_size > LARGEST:
+            return None
         return json.loads(read(path))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
+
+
+def record(path: str) -> Json:
+    """The table in a JSON file; {} where there is none, whatever else may stand there."""
+    found = load(path)
+    return found if isinstance(found, dict) else {}

@@ -8,7 +8,7 @@ import json
 import os
 from typing import Any
 
-from eagletui.hostside.agent.base import Json, Refused, load, read
+from eagletui.hostside.agent.base import Json, Refused, read, record
 
 
 def state_folder() -> str:
@@ -48,7 +48,7 @@ def boot() -> str:
 
 
 def launch_state(launch: str) -> Json:
-    return load(os.path.join(launch_folder(launch), "state.json")) or {}
+    return record(os.path.join(launch_folder(launch), "state.json"))
 
 
 def update(launch: str, **values: Any) -> Json:

@@ -9,7 +9,7 @@ import os
 import stat
 import time
 
-from eagletui.hostside.agent.base import Json, Refused, load
+from eagletui.hostside.agent.base import Json, Refused, record
 from eagletui.hostside.agent.kept import boot
 
 LOCK = "/tmp/eagletui-restart.lock"
@@ -25,8 +25,8 @@ def read_lock() -> Json | None:
         about = os.lstat(path)
     except OSError:
         return None
-    held = load(path) if stat.S_ISREG(about.st_mode) else None
-    held = held if isinstance(held, dict) else {}
+    held = record(path) if stat.S_ISREG(about.st_mode) else {}
+    held["damaged"] = not held
     held["quiet"] = max(0.0, time.time() - about.st_mtime)
     taken = held.get("time")
     held["age"] = max(0.0, time.time() - taken) if isinstance(taken, (int, float)) else None

@@ -111,7 +111,7 @@ class ProcessRunner(Runner):
         plan, workdir, log = task.plan, folder_of(task.plan), log_of(task)
         refuse_taken_port(plan["port"])
         refuse_missing_folder(workdir)
-        out = opened(log)
+        out = opened(log, private=not plan["log"])
         about = os.fstat(out)
         try:
             child = subprocess.Popen(
@@ -228,11 +228,16 @@ def refuse_missing_program(program: str, workdir: str, path: str | None) -> None
         raise Refused("no-program", path=program)
 
 
-def opened(log: str) -> int:
-    """The log, to be written to, where there is room for it."""
+def opened(log: str, *, private: bool = False) -> int:
+    """The log, to be written to, where there is room for it.
+
+    Args:
+        private: for its owner alone: a server prints its own API key.
+    """
+    rights = 0o600 if private else 0o644
     try:
-        os.makedirs(os.path.dirname(log), exist_ok=True)
-        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, 0o644)
+        os.makedirs(os.path.dirname(log), mode=0o700 if private else 0o755, exist_ok=True)
+        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY, rights)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise Refused("disk-full" if full else "no-log", path=log, detail=error.strerror) from error

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable
 
-from eagletui.hostside.agent.base import Json, Refused, load
+from eagletui.hostside.agent.base import Json, Refused, record
 from eagletui.hostside.agent.kept import (
     boot,
     launch_folder,
@@ -63,7 +63,7 @@ def do_save(ask: Json) -> Json:
     launch, target, plan = ask["launch"], ask.get("target"), ask["plan"]
     folder = launch_folder(launch)
     if plan is None:
-        plan = load(os.path.join(folder, "plan.json")) or {}
+        plan = record(os.path.join(folder, "plan.json"))
     if target is not None:
         target = recognised(target)
         if not known(target).may_stop(target):
@@ -176,7 +176,7 @@ def do_start(ask: Json) -> Json:
     if state.get(which):
         return dict(state[which])
     folder = launch_folder(launch)
-    plan = load(os.path.join(folder, source))
+    plan = record(os.path.join(folder, source))
     if not plan:
         raise Refused("no-plan", path=os.path.join(folder, source))
     task = Task(launch, folder, plan, ask["mark"], state)
@@ -207,10 +207,17 @@ def do_list(ask: Json) -> Json:
     """Every launch that was written down, newest first."""
     folder = os.path.join(state_folder(), "launches")
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    states = [state for name in names if (state := load(os.path.join(folder, name, "state.json")))]
-    states.sort(key=lambda state: state.get("began", 0.0), reverse=True)
+    states = [
+        state for name in names if (state := record(os.path.join(folder, name, "state.json")))
+    ]
+    states.sort(key=_began, reverse=True)
     states = states[: int(ask.get("most", 50))]
     return {"launches": states, "boot": boot(), "lock": read_lock(), "now": time.time()}
+
+
+def _began(state: Json) -> float:
+    began = state.get("began")
+    return float(began) if isinstance(began, (int, float)) else 0.0
 
 
 def do_kept(ask: Json) -> Json:
@@ -219,8 +226,8 @@ def do_kept(ask: Json) -> Json:
     Of that, `names` is a regular expression of the variables a server's behaviour depends on.
     """
     path = os.path.join(launch_folder(ask["launch"]), ask["source"] + ".json")
-    kept = load(path)
-    if not isinstance(kept, dict):
+    kept = record(path)
+    if not kept:
         raise Refused("no-plan", path=path)
     if kept.get("whole_environment"):
         wanted = re.compile(ask["names"])
@@ -243,8 +250,8 @@ def do_resume(ask: Json) -> Json:
             raise Refused("locked", path=lock_path(), held=held)
     take_lock(launch, ask["owner"], bool(ask.get("break_lock")))
     update(launch, unattended=None)
-    plan = load(os.path.join(launch_folder(launch), "plan.json")) or {}
-    before = load(os.path.join(launch_folder(launch), "before.json")) or {}
+    plan = record(os.path.join(launch_folder(launch), "plan.json"))
+    before = record(os.path.join(launch_folder(launch), "before.json"))
     return {
         "state": state,
         "boot": boot(),
@@ -282,7 +289,7 @@ def do_release(ask: Json) -> Json:
 def _task(launch: str, which: str, mark: str, state: Json) -> Task:
     folder = launch_folder(launch)
     source = "before.json" if which != "new" or state.get("again") else "plan.json"
-    return Task(launch, folder, load(os.path.join(folder, source)) or {}, mark, state)
+    return Task(launch, folder, record(os.path.join(folder, source)), mark, state)
 
 
 REQUESTS: dict[str, Callable[[Json], Json]] = {
@@ -338,3 +345,6 @@ def answer(ask: Json) -> Json:
         return {"error": refused.code, **refused.about}
     except OSError as error:
         return {"error": "system", "detail": str(error)}
+    except Exception as error:
+        # A traceback tells a person nothing; what it was about may be damaged on the disk.
+        return {"error": "agent", "detail": f"{type(error).__name__}: {error}"}

@@ -11,7 +11,7 @@ import os
 from typing import NamedTuple
 
 from eagletui.hostside.agent import kept
-from eagletui.hostside.agent.base import Json, Refused, load, read
+from eagletui.hostside.agent.base import Json, Refused, read, record
 from eagletui.hostside.agent.processes import (
     Process,
     manager_of,
@@ -49,7 +49,7 @@ class Task(NamedTuple):
     @property
     def before(self) -> Json:
         """What ran before, whole; {} where nothing did."""
-        return load(os.path.join(self.folder, "before.json")) or {}
+        return record(os.path.join(self.folder, "before.json"))
 
     @property
     def log(self) -> str:
