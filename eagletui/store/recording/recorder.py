@@ -108,7 +108,7 @@ def ending_words(writer: Writer) -> str:
 def limit_words(reason: Reason | None, limits: Limits) -> str:
     """What was agreed and is reached."""
     if reason == "size":
-        return f"It stopped at {limits.size / MEGABYTE:.0f} MB, as agreed (--max-mb)."
+        return f"It stopped at {limits.size / MEGABYTE:g} MB, as agreed (--max-mb)."
     if reason == "time":
         return f"It stopped after {limits.seconds:.0f} s, as agreed (--for)."
     return ""
