@@ -194,6 +194,16 @@ def test_wrong_usage(tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
 
 
+def test_a_host_that_is_not_reached_leaves_no_file(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("Host nowhere\n  HostName 127.0.0.1\n  Port 1\n")
+    path = tmp_path / "a.rec"
+    result = run("record", "--ssh-config", config, "--host", "nowhere", path)
+    assert result.exit_code == 3, result.output
+    assert "eagletui: " in result.stderr
+    assert not path.exists()
+
+
 def test_a_recording_that_is_full_says_so(tmp_path: Path) -> None:
     result = run("record", "--from-log", LOG, "--max-mb", "0.01", tmp_path / "a.rec")
     assert result.exit_code == 0

@@ -80,6 +80,11 @@ class Recorder:
         self._wake.set()
         self._thread.join(timeout)
 
+    def abandon(self, timeout: float | None = None) -> None:
+        """Close it and remove the file: nothing was ever seen, and the name is free again."""
+        self.close(timeout)
+        self._writer.path.unlink(missing_ok=True)
+
     def _run(self) -> None:
         while self._writer.ended is None:
             self._wake.wait(self._every)
