@@ -18,6 +18,7 @@ PAGES = (
     "CHANGELOG.md",
     "docs/architecture.md",
     "docs/profiles.md",
+    "docs/recording.md",
     "profiles/README.md",
 )
 

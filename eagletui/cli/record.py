@@ -145,6 +145,10 @@ async def _follow(monitor: Any, recorder: Recorder, seconds: float) -> None:
     try:
         with contextlib.suppress(asyncio.CancelledError, asyncio.TimeoutError):
             await asyncio.wait_for(taking, seconds)
+    except EagletuiError:
+        if not reached:
+            recorder.abandon(LAST_WAIT)
+        raise
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.remove_signal_handler(number)

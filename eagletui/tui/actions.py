@@ -105,7 +105,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("replay.back", "less_than_sign", "-10 s", "In a replay: ten seconds back.", "Replay", REPLAYED, "app.replay_seek(-10)", ("replay",), 3),
     Action("replay.forward", "greater_than_sign", "+10 s", "In a replay: ten seconds on.", "Replay", REPLAYED, "app.replay_seek(10)", ("replay",), 4),
     Action("replay.minute_back", "left_parenthesis", "-1 min", "In a replay: a minute back.", "Replay", REPLAYED, "app.replay_seek(-60)", ("replay",), 13),
-    Action("replay.minute_forward", "right_parenthesis", "+1 min", "In a replay: a minute on.", "Replay", REPLAYED, "app.replay_seek(60)", ("replay",), 14),
+    Action("replay.minute_on", "right_parenthesis", "+1 min", "In a replay: a minute on.", "Replay", REPLAYED, "app.replay_seek(60)", ("replay",), 14),
     Action("replay.slower", "left_curly_bracket", "Slower", "In a replay: half as fast.", "Replay", REPLAYED, "app.replay_speed(0.5)", ("replay",), 8),
     Action("replay.faster", "right_curly_bracket", "Faster", "In a replay: twice as fast.", "Replay", REPLAYED, "app.replay_speed(2.0)", ("replay",), 9),
     Action("log.search", "slash", "Search", "Find a regular expression; lower case finds both cases.", "Log", ("log",), "search", (), 1),

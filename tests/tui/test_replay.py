@@ -104,6 +104,11 @@ async def caught_up(app: Driven, pilot: Pilot[None]) -> None:
     await settle(pilot)
 
 
+def main_screen(app: EagleApp) -> MainScreen:
+    assert isinstance(app.screen, MainScreen)
+    return app.screen
+
+
 def last_line(app: EagleApp) -> bytes:
     store = app.view.log
     assert store is not None
@@ -164,13 +169,13 @@ async def test_what_a_person_looks_at_stays_over_a_seek(tmp_path: Path) -> None:
     async with replayed(tmp_path, at=BEGIN + 200.0) as (app, pilot):
         await pilot.press("1", "1")
         await settle(pilot)
-        screen = app.screen
-        assert isinstance(screen, MainScreen)
+        screen = main_screen(app)
         assert screen._filled == 1
         await pilot.press("less_than_sign")
         await caught_up(app, pilot)
-        assert app.screen is screen
-        assert screen._filled == 1
+        now = app.screen
+        assert now is screen
+        assert main_screen(app)._filled == 1
 
 
 async def test_space_holds_the_whole(tmp_path: Path) -> None:
@@ -204,6 +209,7 @@ async def test_nothing_that_changes_a_host_is_offered(tmp_path: Path) -> None:
 
 
 async def test_what_is_caught_up_with_pops_up_nothing(tmp_path: Path) -> None:
+    said: list[tuple[float, list[ev.Event]]]
     said = [*batches(10), (NOW, [ev.ServerGone(at=NOW, server=KEY)]), (NOW + 60, [gpus(NOW)])]
     async with replayed(tmp_path, at=BEGIN, events=said) as (app, pilot):
         for _ in range(4):

@@ -80,6 +80,11 @@ class Recorder:
         self._wake.set()
         self._thread.join(timeout)
 
+    def abandon(self, timeout: float | None = None) -> None:
+        """Close it and remove the file: nothing was ever seen, and the name is free again."""
+        self.close(timeout)
+        self._writer.path.unlink(missing_ok=True)
+
     def _run(self) -> None:
         while self._writer.ended is None:
             self._wake.wait(self._every)
@@ -108,7 +113,7 @@ def ending_words(writer: Writer) -> str:
 def limit_words(reason: Reason | None, limits: Limits) -> str:
     """What was agreed and is reached."""
     if reason == "size":
-        return f"It stopped at {limits.size / MEGABYTE:.0f} MB, as agreed (--max-mb)."
+        return f"It stopped at {limits.size / MEGABYTE:g} MB, as agreed (--max-mb)."
     if reason == "time":
         return f"It stopped after {limits.seconds:.0f} s, as agreed (--for)."
     return ""
