@@ -201,14 +201,14 @@ async def narrate(restart: Restart, *, yes: bool, wait: bool = True) -> Standing
         wait: False leaves once the server was started and loads: nobody watches it then, the
             host's lock is free, and any eagletui goes on with it.
     """
-    said: tuple[object, ...] = ()
+    narrator = _Narrator()
     try:
         async with contextlib.aclosing(restart.progress()) as stream:
             async for progress in stream:
-                said = _tell(progress, said)
-                if progress.standing.state == "asking" and said[0] != "asked":
+                narrator.hear(progress)
+                if progress.standing.state == "asking" and not narrator.asked:
+                    narrator.asked = True
                     restart.answer(await _put_back(progress.standing, restart.launch, yes))
-                    said = ("asked", *said[1:])
                 if not wait and progress.standing.state == "loading":
                     break
     except (asyncio.CancelledError, click.Abort, UsageError):  # Ctrl-C, or nobody to be asked
@@ -246,23 +246,40 @@ def _say(line: str) -> None:
 _SECONDS = re.compile(r"\b\d+ s\b")
 
 
-def _tell(progress: Progress, said: tuple[object, ...]) -> tuple[object, ...]:
-    clock = time.strftime("%H:%M:%S", time.localtime(progress.at))
-    standing, event = progress.standing, progress.event
-    # A count-down is said once, not every second.
-    detail = _SECONDS.sub("", progress.detail)
-    now = (standing.state, standing.rolling_back, detail)
-    if isinstance(event, PhaseBegan):
-        _say(f"{clock}   {event.role} {event.name}".rstrip())
-    elif isinstance(event, PhaseEnded) and event.seconds is not None:
-        _say(f"{clock}   {event.role} {event.name}: {event.seconds:.1f} s")
-    elif isinstance(event, Diagnosed):
-        _say(f"{clock}   {visible(event.diagnosis.title)}")
-    elif event is None and now != said[-3:]:
-        line = visible(progress.detail) if progress.detail else standing.title
-        _say(f"{clock} {'  ' if progress.detail else ''}{line}")
-        return now
-    return said or now
+class _Narrator:
+    """Says what happens, each thing once: not every second of a count-down, nor for every rank."""
+
+    def __init__(self) -> None:
+        self._last: tuple[object, ...] = ()
+        self._phases: set[tuple[object, ...]] = set()
+        self.asked = False
+
+    def hear(self, progress: Progress) -> None:
+        """Say what is new in it."""
+        standing, event = progress.standing, progress.event
+        clock = time.strftime("%H:%M:%S", time.localtime(progress.at))
+        if isinstance(event, (PhaseBegan, PhaseEnded)):
+            self._phase(clock, standing.rolling_back, event)
+        elif isinstance(event, Diagnosed):
+            _say(f"{clock}   {visible(event.diagnosis.title)}")
+        elif event is None:
+            detail = _SECONDS.sub("", progress.detail)
+            now = (standing.state, standing.rolling_back, detail)
+            if now != self._last:
+                line = visible(progress.detail) if progress.detail else standing.title
+                _say(f"{clock} {'  ' if progress.detail else ''}{line}")
+            self._last = now
+
+    def _phase(self, clock: str, back: bool, event: PhaseBegan | PhaseEnded) -> None:
+        ended = isinstance(event, PhaseEnded)
+        key = (back, ended, event.role, event.name)
+        seconds = (
+            f": {event.seconds:.1f} s" if isinstance(event, PhaseEnded) and event.seconds else ""
+        )
+        if key in self._phases or (ended and not seconds):
+            return
+        self._phases.add(key)
+        _say(f"{clock}   {f'{event.role} {event.name}'.strip()}{seconds}")
 
 
 def run_attended(work: Callable[[], Any], *, restart: Callable[[], Restart | None]) -> Any:
