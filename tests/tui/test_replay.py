@@ -104,6 +104,15 @@ async def caught_up(app: Driven, pilot: Pilot[None]) -> None:
     await settle(pilot)
 
 
+def memory(app: EagleApp) -> tuple[object, ...]:
+    """State, log and charts of a session: all there is."""
+    session = app.session
+    history = session.history.servers[KEY]
+    series = {name: list(one) for name, one in history.series.items()}
+    lines = {key: store.lines(store.first, store.end) for key, store in session.logs.items()}
+    return session.state, lines, series, list(history.markers)
+
+
 def main_screen(app: EagleApp) -> MainScreen:
     assert isinstance(app.screen, MainScreen)
     return app.screen
@@ -156,12 +165,13 @@ async def test_seek_and_step_by_keys(tmp_path: Path) -> None:
 
 async def test_back_is_as_if_it_had_never_been_further(tmp_path: Path) -> None:
     async with replayed(tmp_path, at=BEGIN + 200.0) as (app, _):
-        fresh, state, logs = screen_text(app), app.session.state, list(app.session.logs)
+        fresh, kept = screen_text(app), memory(app)
     async with replayed(tmp_path, at=BEGIN + 260.0) as (app, pilot):
         assert screen_text(app) != fresh
+        assert memory(app) != kept
         await pilot.press("left_parenthesis")
         await caught_up(app, pilot)
-        assert (app.session.state, list(app.session.logs)) == (state, logs)
+        assert memory(app) == kept
         assert screen_text(app) == fresh
 
 
