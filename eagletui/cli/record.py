@@ -13,7 +13,13 @@ from typing import Any
 import click
 
 from eagletui.cli.asking import TerminalAsker
-from eagletui.cli.options import chosen_target, host_options, json_option, watch_options
+from eagletui.cli.options import (
+    Number,
+    chosen_target,
+    host_options,
+    json_option,
+    watch_options,
+)
 from eagletui.cli.output import echo_json
 from eagletui.cli.recording import LAST_WAIT, open_recorder, open_writer, size_words
 from eagletui.model.errors import EagletuiError, HostError, UsageError
@@ -28,11 +34,11 @@ _WHOLE_DAY = 24 * 3600.0
 @click.argument("file", type=click.Path(dir_okay=False))
 @host_options
 @watch_options
-@click.option("--interval", type=click.FloatRange(0.2, 30.0), help="Seconds between scrapes.")
+@click.option("--interval", type=Number(0.2, 30.0), help="Seconds between scrapes.")
 @click.option(
     "--for",
     "seconds",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=Number(min=0.0, min_open=True),
     default=_WHOLE_DAY,
     show_default=True,
     metavar="SECONDS",
@@ -40,7 +46,7 @@ _WHOLE_DAY = 24 * 3600.0
 )
 @click.option(
     "--max-mb",
-    type=click.FloatRange(0.01, 1e6),
+    type=Number(0.01, 1e6),
     default=256.0,
     show_default=True,
     metavar="N",
@@ -54,7 +60,7 @@ _WHOLE_DAY = 24 * 3600.0
 )
 @click.option(
     "--utc-offset",
-    type=click.FloatRange(-18.0, 18.0),
+    type=Number(-18.0, 18.0),
     metavar="HOURS",
     help="How far the saved log's clock is ahead of UTC; found from the scrapes where not given.",
 )

@@ -11,6 +11,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
+from eagletui.cli.options import Number
 from eagletui.model.errors import UsageError
 from eagletui.model.events import Event, LogText
 from eagletui.model.safe import safe
@@ -24,7 +25,7 @@ _FORMS = "Write +SECONDS, +M:SS or +H:MM:SS from the beginning, or HH:MM[:SS] of
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option(
     "--speed",
-    type=click.FloatRange(1 / 16, 1024.0),
+    type=Number(1 / 16, 1024.0),
     default=1.0,
     show_default=True,
     help="How many times faster than it was.",

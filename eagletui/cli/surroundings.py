@@ -59,7 +59,9 @@ async def look_around(
     ours: list[Gpu] = [gpu for gpu in gpus if not process.gpus or gpu.index in process.gpus]
     linked = await _or(all_linked(host), None) if len(ours) > 1 else None
     memory = [gpu.memory_used for gpu in ours]
-    known = {"sglang": info.version or process.version, **versions, "driver": driver}
+    known = {**versions, "driver": driver}
+    if said := info.version or process.version:  # its own word before what its Python has
+        known["sglang"] = said
     speculative = process.speculative
     if info.speculative is not None:
         speculative = info.speculative
