@@ -22,6 +22,7 @@ from eagletui.cli.options import (
 )
 from eagletui.cli.output import echo_json
 from eagletui.cli.recording import LAST_WAIT, open_recorder, open_writer, size_words
+from eagletui.host.within import within
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.text import visible
 from eagletui.store.recording.recorder import Recorder, ending_words
@@ -150,7 +151,7 @@ async def _follow(monitor: Any, recorder: Recorder, seconds: float) -> None:
         loop.add_signal_handler(number, taking.cancel)
     try:
         with contextlib.suppress(asyncio.CancelledError, asyncio.TimeoutError):
-            await asyncio.wait_for(taking, seconds)
+            await within(taking, seconds)
     except EagletuiError:
         if not reached:
             recorder.abandon(LAST_WAIT)

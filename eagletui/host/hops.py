@@ -19,6 +19,7 @@ from eagletui.host.auth import Client, KeyRing, Patience
 from eagletui.host.config import HostConfig, load_config
 from eagletui.host.explain import explain
 from eagletui.host.target import Target, parse_target
+from eagletui.host.within import within
 from eagletui.model.ask import Asker, HostKeyQuestion
 from eagletui.model.base import Data
 from eagletui.model.errors import (
@@ -50,7 +51,7 @@ class Link(Data, frozen=True):
         for connection in (self.connection, *reversed(self.through)):
             connection.close()
             with contextlib.suppress(asyncio.TimeoutError, OSError, asyncssh.Error):
-                await asyncio.wait_for(connection.wait_closed(), 2.0)
+                await within(connection.wait_closed(), 2.0)
             connection.abort()
 
 

@@ -12,6 +12,7 @@ import aiohttp
 import asyncssh
 from aiohttp.client_proto import ResponseHandler
 
+from eagletui.host.within import within
 from eagletui.model.errors import HostError
 
 _WINDOW = 4 << 20
@@ -125,7 +126,7 @@ class ChannelConnector(aiohttp.BaseConnector):
             opening = self._connection().create_connection(
                 lambda: session, host, port, window=_WINDOW
             )
-            await asyncio.wait_for(opening, timeout.sock_connect or timeout.connect)
+            await within(opening, timeout.sock_connect or timeout.connect)
             if req.is_ssl():
                 await self._secure(req, protocol, session)
         except asyncio.TimeoutError:

@@ -17,6 +17,7 @@ from eagletui.host.base import Completed, FileChunk, FilePosition
 from eagletui.host.channel import Inbox
 from eagletui.host.localfollow import follow_local
 from eagletui.host.shellhost import ShellHost
+from eagletui.host.within import within
 from eagletui.model.errors import CommandTimeout, HostError
 
 _PROC = Path("/proc/self/fd")
@@ -156,7 +157,7 @@ class LocalHost(ShellHost):
         try:
             process.write(stdin)
             process.write_eof()
-            return await asyncio.wait_for(self._collect(process, argv, limit), timeout)
+            return await within(self._collect(process, argv, limit), timeout)
         except asyncio.TimeoutError as error:
             raise CommandTimeout(
                 f"`{argv[0]}` did not end within {timeout:g} s.",

@@ -18,6 +18,7 @@ from eagletui.host.http import ChannelConnector
 from eagletui.host.session import Session, lost
 from eagletui.host.shellhost import ShellHost
 from eagletui.host.target import parse_target
+from eagletui.host.within import within
 from eagletui.model.ask import Asker
 from eagletui.model.errors import CommandTimeout, ConnectionLost, HostError
 
@@ -111,12 +112,12 @@ class SshHost(ShellHost):
         async with self._slots:
             session: Session | None = None
             try:
-                session = await asyncio.wait_for(self._session(), _STARTING)
+                session = await within(self._session(), _STARTING)
                 session.begin(argv)
                 session.write(stdin)
                 session.write_eof()
-                await asyncio.wait_for(session.wait_began(), _STARTING)
-                return await asyncio.wait_for(_collect(session, limit), timeout)
+                await within(session.wait_began(), _STARTING)
+                return await within(_collect(session, limit), timeout)
             except asyncio.TimeoutError as error:
                 await self._kill(session)
                 if session is None or session.pid is None:
@@ -138,7 +139,7 @@ class SshHost(ShellHost):
 
     async def start(self, argv: Sequence[str]) -> Session:
         try:
-            session = await asyncio.wait_for(self._session(), _STARTING)
+            session = await within(self._session(), _STARTING)
         except asyncio.TimeoutError as error:
             raise self._no_shell() from error
         session.begin(argv)
@@ -214,9 +215,9 @@ class SshHost(ShellHost):
             'kill -s KILL -- "-$1" 2>/dev/null || kill -s KILL "$1"', str(session.pid)
         )
         with contextlib.suppress(HostError, asyncio.TimeoutError):
-            killer = await asyncio.wait_for(self.start(argv), 5.0)
+            killer = await within(self.start(argv), 5.0)
             killer.write_eof()
-            await asyncio.wait_for(killer.wait_closed(), 5.0)
+            await within(killer.wait_closed(), 5.0)
 
 
 class _NoPlace(HostError):

@@ -15,6 +15,7 @@ from eagletui.host.gpus import GpuProcess, GpuReader
 from eagletui.host.listening import listeners, listens, stranger
 from eagletui.host.processes import Found, RawServer, find_servers
 from eagletui.host.versions import sglang_version
+from eagletui.host.within import within
 from eagletui.model.errors import ConnectionLost, HostError
 from eagletui.model.literals import literals_of
 from eagletui.model.safe import safe
@@ -59,7 +60,7 @@ class Discovery:
     async def pause(self, seconds: float) -> None:
         """Wait until the next look is due."""
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), seconds)
+            await within(self._hurry.wait(), seconds)
         self._hurry.clear()
 
     def forget(self) -> None:

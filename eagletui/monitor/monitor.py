@@ -20,6 +20,7 @@ from eagletui.engine.verdicts import Watch, live_verdicts
 from eagletui.host.base import Host
 from eagletui.host.facts import read_facts
 from eagletui.host.gpus import GpuReader
+from eagletui.host.within import within
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import (
@@ -209,7 +210,7 @@ class Monitor:
         retry_at = self._wall() + seconds
         self._emit(self._link(link, detail, meaning, advice, attempt, retry_at))
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._again.wait(), seconds)
+            await within(self._again.wait(), seconds)
 
     def _link(
         self,
@@ -406,7 +407,7 @@ class Monitor:
             return
         # Charts grow forwards only: what the log remembers comes first.
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(tail.whole.wait(), CATCH_UP_LIMIT)
+            await within(tail.whole.wait(), CATCH_UP_LIMIT)
         scraper = Scraper(
             self._session,
             server=target.process.key,

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 
+from eagletui.host.within import within
 from eagletui.model.events import Event, ServerSelected, StartedOver
 from eagletui.model.playing import Standing
 from eagletui.store.recording.codec import Frame
@@ -199,7 +200,7 @@ class Replay:
         if self._waiting and not self._paused:
             wait = max(0.0, (self._waiting[0].at - self.now()) / self._speed)
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), wait)
+            await within(self._changed.wait(), wait)
         self._changed.clear()
 
     # --- what a screen may wish of a live host -------------------------------------------------
