@@ -256,6 +256,8 @@ class Restart:
         """
         self._begun = time.monotonic()
         while True:
+            if self._actions and self._actions[0] == "ask":
+                await self._patiently(self._noted)  # who is asked may be gone before the answer
             self._tell("", None)
             if self._standing.final:
                 break
@@ -330,7 +332,6 @@ class Restart:
                     await work
 
     async def _asked(self) -> Happened:
-        await self._patiently(self._noted)
         waiting = asyncio.ensure_future(self._wishes.get())
         end = self._limits.answer
         begun = time.monotonic()
