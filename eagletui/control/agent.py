@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import posixpath
-import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -13,17 +11,14 @@ from typing import Any
 from eagletui.control.problems import GARBLED, problem
 from eagletui.host import shell
 from eagletui.host.base import Host
+from eagletui.host.python import IS_NEW, interpreters
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import EagletuiError
 
-# The system's own first: a shim of a version manager costs a fifth of a second each time.
-_PYTHONS = ("/usr/bin/python3", "python3", "/usr/local/bin/python3")
-_PYTHON = re.compile(r"python(?:\d+(?:\.\d+)*)?")
-"""What a candidate is called: anything else, a person's script for one, would do its own thing."""
 _FLAGS = ("-I", "-S", "-X", "utf8", "-c")
 _NO_PYTHON = 127
 _FIND = r"""
-s=$1 new='import sys; sys.exit(sys.version_info < (3, 8))'; shift
+s=$1 new=$2; shift 2
 for p in "$@"; do
   if command -v "$p" >/dev/null 2>&1 && "$p" -I -S -c "$new"; then
     exec "$p" -I -S -X utf8 -c "$s"
@@ -49,13 +44,12 @@ class Agent:
     What is asked travels on standard input, so that no secret stands in a command line.
 
     Args:
-        pythons: interpreters to try after the system's own, the server's for one; what is not
-            called python is left out.
+        pythons: interpreters to try after the system's own, as `host.python.interpreters` does.
     """
 
     def __init__(self, host: Host, pythons: Sequence[str] = ()) -> None:
         self._host = host
-        self._pythons = (*_PYTHONS, *(path for path in pythons if _is_python(path)))
+        self._pythons = interpreters(pythons)
         self._found = ""
 
     async def ask(self, do: str, *, patience: float = 0.0, **request: Any) -> dict[str, Any]:
@@ -72,7 +66,7 @@ class Agent:
         done = await self._host.run(
             [self._found, *_FLAGS, _bootstrap()]
             if self._found
-            else shell.script(_FIND, _bootstrap(), *self._pythons),
+            else shell.script(_FIND, _bootstrap(), IS_NEW, *self._pythons),
             stdin=sent({"do": do, **request}),
             timeout=_PATIENCE + patience,
         )
@@ -89,10 +83,6 @@ class Agent:
         if "error" in answer:
             raise AgentRefused(_refusal(answer))
         return answer
-
-
-def _is_python(path: str) -> bool:
-    return path.startswith("/") and _PYTHON.fullmatch(posixpath.basename(path)) is not None
 
 
 def _refusal(answer: Mapping[str, Any]) -> Diagnosis:

@@ -91,7 +91,7 @@ def test_the_agent_runs_in_old_and_new_pythons(version: str) -> None:
 async def test_a_host_without_python_is_told_so(
     host: LocalHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eagletui.control.agent._PYTHONS", ("/nowhere/python3",))
+    monkeypatch.setattr("eagletui.host.python.USUAL", ("/nowhere/python3",))
     with pytest.raises(AgentRefused, match="No Python"):
         await Agent(host).ask("list")
     # The server's own will do.
@@ -102,7 +102,7 @@ async def test_a_persons_script_is_never_taken_for_a_python(
     host: LocalHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a host whose own Python is missing or too old, a check would have started their server."""
-    monkeypatch.setattr("eagletui.control.agent._PYTHONS", ("/nowhere/python3",))
+    monkeypatch.setattr("eagletui.host.python.USUAL", ("/nowhere/python3",))
     for name in ("serve.sh", "sglang", "python-serve", "bash"):
         script = tmp_path / name
         script.write_text('#!/bin/sh\ntouch "$0.was-run"\n')
