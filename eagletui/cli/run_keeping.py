@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from eagletui.cli.run_store import open_runs
 from eagletui.model.errors import EagletuiError
 from eagletui.model.run import Cell, Run
-from eagletui.store.places import runs_file
-from eagletui.store.runs.database import Database
 from eagletui.store.runs.runs import Runs
 
 
@@ -52,8 +51,8 @@ class Keeper:
             return
 
         def write() -> None:
-            with Database(runs_file()) as database:
-                work(Runs(database))
+            with open_runs() as (_, runs):
+                work(runs)
 
         try:
             await asyncio.to_thread(write)

@@ -32,7 +32,7 @@ from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
 from eagletui.engine.import_server import Imported
 from eagletui.engine.plan_difference import difference
-from eagletui.engine.releases import Version
+from eagletui.engine.releases import told_version
 from eagletui.engine.running_profile import with_secrets
 from eagletui.engine.start_plan import start_plan
 from eagletui.host.base import Host
@@ -240,7 +240,7 @@ class HostSwitcher:
             asked=asked is not None,
             replaces=replaced.key if replaced is not None else "",
         )
-        release = _version(base.version) if base is not None else None
+        release = told_version(base.version) if base is not None else None
         load, launches = await asyncio.to_thread(self._load, plan)
         before = base.plan if base is not None and here else StartPlan(argv=())
         return Preview(
@@ -544,13 +544,6 @@ def _safe(items: Sequence[_S]) -> tuple[_S, ...]:
         )
         for item in items
     )
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text) if text else None
-    except ValueError:
-        return None
 
 
 def _number(value: object) -> float:

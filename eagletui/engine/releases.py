@@ -54,6 +54,14 @@ def version(text: str) -> Version:
     return Version(text)
 
 
+def told_version(text: str) -> Version | None:
+    """What a server or its host says of its release; None for nothing, or nothing that orders."""
+    try:
+        return Version(text) if text else None
+    except ValueError:
+        return None
+
+
 class Change(NamedTuple):
     """From this release on, a feature has this value."""
 

@@ -48,7 +48,6 @@ class Figures(NamedTuple):
         source: where `step_ms` is from.
         wall_step_ms: from the requests' own times.
         ttft_ms, tpot_ms, latency_ms: `LATENCY_FIGURES`, None each where unknown.
-        prompt_tokens: mean of the served requests.
         joules_per_token: power over the window; None unknown.
         stopped: why cells ended early, in words.
         spoiled: what keeps the figures from saying something of the setting, in words.
@@ -75,7 +74,6 @@ class Figures(NamedTuple):
     ttft_ms: dict[str, float | None]
     tpot_ms: dict[str, float | None]
     latency_ms: dict[str, float | None]
-    prompt_tokens: float | None
     power_watts: float | None
     joules_per_token: float | None
     stopped: tuple[str, ...]
@@ -128,7 +126,6 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
     step = _weighted(cells, lambda cell: cell.steps.step)
     sources = {cell.steps.source for cell in cells if cell.steps.source}
     power = _weighted(cells, lambda cell: cell.power_watts)
-    prompts = [float(one.prompt_tokens) for one in everyone if one.prompt_tokens is not None]
     return Figures(
         concurrency=concurrency,
         repeats=len({cell.repeat for cell in cells}),
@@ -155,7 +152,6 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
         ttft_ms=_latency(everyone, lambda request: request.ttft, cells, "ttft_ms"),
         tpot_ms=tpot,
         latency_ms=_latency(everyone, lambda request: request.latency, cells, "latency_ms"),
-        prompt_tokens=math.fsum(prompts) / len(prompts) if prompts else None,
         power_watts=power,
         joules_per_token=power / tok_s if power is not None and tok_s else None,
         stopped=tuple(dict.fromkeys(cell.why or cell.stopped for cell in cells if cell.stopped)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eagletui.engine.check.situation import Situation
 from eagletui.engine.check.table import RULES
 from eagletui.engine.flags.table import RELEASES
-from eagletui.engine.releases import Range, Version
+from eagletui.engine.releases import Range, Version, told_version
 from eagletui.model.finding import Finding, FindingSeverity, HostFacts
 from eagletui.model.profile import StartPlan
 
@@ -23,7 +23,7 @@ def check(
         facts: what the host said; its version and options come before `release` and the tables.
     """
     facts = facts or HostFacts()
-    known = _version(facts.version)
+    known = told_version(facts.version)
     if known is not None:
         release = known
     if isinstance(release, Version):
@@ -88,10 +88,3 @@ def _span(where: list[Version], releases: list[Version]) -> str:
 
 def _sorted(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: ORDER[finding.severity]))
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text) if text else None
-    except ValueError:
-        return None
