@@ -271,15 +271,15 @@ class _Narrator:
             self._last = now
 
     def _phase(self, clock: str, back: bool, event: PhaseBegan | PhaseEnded) -> None:
-        ended = isinstance(event, PhaseEnded)
-        key = (back, ended, event.role, event.name)
-        seconds = (
-            f": {event.seconds:.1f} s" if isinstance(event, PhaseEnded) and event.seconds else ""
-        )
-        if key in self._phases or (ended and not seconds):
-            return
-        self._phases.add(key)
-        _say(f"{clock}   {f'{event.role} {event.name}'.strip()}{seconds}")
+        line = f"{event.role} {event.name}".strip()
+        if isinstance(event, PhaseEnded):
+            if event.seconds is None:
+                return
+            line += f": {event.seconds:.1f} s"
+        key = (back, type(event), event.role, event.name)
+        if key not in self._phases:
+            self._phases.add(key)
+            _say(f"{clock}   {line}")
 
 
 def run_attended(work: Callable[[], Any], *, restart: Callable[[], Restart | None]) -> Any:

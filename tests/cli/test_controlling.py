@@ -35,7 +35,9 @@ def test_a_phase_is_said_once_however_many_ranks_go_through_it_and_again_on_the_
             for event in (
                 PhaseBegan(at=0.0, server="s", name="graphs", role="draft"),
                 PhaseEnded(at=0.0, server="s", name="graphs", role="draft", seconds=1.5),
+                PhaseEnded(at=0.0, server="s", name="kv cache", seconds=None),
+                PhaseEnded(at=0.0, server="s", name="kv cache", seconds=0.0),
             ):
                 narrator.hear(Progress(at=0.0, launch="x", standing=standing, event=event))
     lines = [line.split(maxsplit=1)[1] for line in capsys.readouterr().err.splitlines()]
-    assert lines == ["draft graphs", "draft graphs: 1.5 s"] * 2
+    assert lines == ["draft graphs", "draft graphs: 1.5 s", "kv cache: 0.0 s"] * 2
