@@ -144,7 +144,9 @@ def _toast(before: State, after: State, event: ev.Event) -> Toast | None:
     if getattr(event, "server", "") != key:
         return None
     if isinstance(event, ev.Diagnosed) and event.ended and not (old and old.ended) and _live(new):
-        return Toast("Server crashed", event.diagnosis.title, "error")
+        if event.diagnosis.severity in ("fatal", "error"):
+            return Toast("Server crashed", event.diagnosis.title, "error")
+        return Toast("Server stopped", event.diagnosis.title, "warning")
     if isinstance(event, ev.ServerReady) and not (old and old.ready) and _live(new):
         return Toast("Ready", new.process.model or "The server takes requests.", "information")
     return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from eagletui.model import events as ev
+from eagletui.model.diagnosis import Diagnosis, Severity
 from eagletui.model.readings import Rates
 from eagletui.tui.session import MAX_LOGS, Session, gap_text, slices
 from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch, process, scrape
@@ -34,6 +36,23 @@ def test_only_four_things_pop_up() -> None:
 
 def test_a_crash_pops_up_once() -> None:
     assert titles(Session(), list(SCENES["crashed"]())) == ["Server crashed"]
+
+
+@pytest.mark.parametrize(
+    ("severity", "title"),
+    [
+        ("fatal", "Server crashed"),
+        ("error", "Server crashed"),
+        ("warning", "Server stopped"),
+        ("info", "Server stopped"),
+    ],
+)
+def test_a_server_that_was_asked_to_go_did_not_crash(severity: Severity, title: str) -> None:
+    why = Diagnosis(code="terminated", severity=severity, title="It was stopped by SIGTERM.")
+    session = Session()
+    text = ev.LogText(at=NOW - 6, server=KEY, start=0, data=b"x\n")
+    session.take([*connected(), *found(), *launch(NOW - 600), text])
+    assert titles(session, [ev.Diagnosed(at=NOW, server=KEY, diagnosis=why, ended=True)]) == [title]
 
 
 def test_history_being_caught_up_with_does_not_pop_up() -> None:
