@@ -66,6 +66,28 @@ async def test_the_feed_chooses_not_the_screen() -> None:
         assert kind(app) == "main"
 
 
+@pytest.mark.parametrize("scene", ["none_found", "several", "loading", "serving"])
+async def test_what_is_queued_behind_the_word_to_leave_draws_nothing(scene: str) -> None:
+    # A signal comes at any moment: also just before the first sight of a server and its log.
+    app = make_app(SCENES["connecting"]())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        app.exit(return_code=143)
+        app.post_message(EventsArrived(SCENES[scene]()))
+        app.call_later(app.draw_now)
+    assert app.return_code == 143
+
+
+@pytest.mark.parametrize("scene", ["none_found", "several", "loading", "serving"])
+async def test_a_screen_is_about_to_be_put_up_when_the_word_to_leave_comes(scene: str) -> None:
+    app = make_app(SCENES["connecting"]())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        app._take(EventsArrived(SCENES[scene]()))
+        app.exit(return_code=143)
+    assert app.return_code == 143
+
+
 async def test_choosing_from_the_list() -> None:
     feed = QuietFeed(SCENES["several"]())
     app = make_app(feed=feed)
