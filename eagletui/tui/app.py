@@ -285,7 +285,7 @@ class EagleApp(App[None]):
             self._due = self.set_timer(wait, self.draw_now)
 
     def draw_now(self) -> None:
-        """Let the screen on top show what is known, without waiting for the next frame."""
+        """Let the uppermost full screen show what is known, without waiting for the next frame."""
         if self._leaving or not self.is_running:
             return
         if self._due is not None:
@@ -294,8 +294,10 @@ class EagleApp(App[None]):
         self._drawn_at = self.monotonic()
         if not self._catching_up:  # what is true in between is true for no time
             self._go_where_it_belongs()
-        if isinstance(self.screen, EagleScreen):
-            self.screen.refresh_view()
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, EagleScreen):  # also where a dialog lies on it
+                screen.refresh_view()
+                break
 
     def _tick(self) -> None:
         """Clocks that count, where no event drew them a moment ago."""

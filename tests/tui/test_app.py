@@ -17,6 +17,7 @@ from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.messages import EventsArrived
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.main import PANELS, MainScreen
+from eagletui.tui.screens.prompt import Prompt
 from tests.tui.driving import Clock, Hurry, QuietFeed, inject, make_app, settle
 from tests.tui.scenes import KEY, NOW, SCENES, connected, found, gpus, process, scrape
 from tests.tui.text_snapshot import screen_text
@@ -349,6 +350,32 @@ async def test_interrupt_says_how_to_leave_and_leaves_on_the_second() -> None:
         await pilot.press("ctrl+c")
         await pilot.pause()
         assert app._exit
+
+
+@pytest.mark.parametrize("dialog", ["prompt", "palette", "two"])
+async def test_what_happens_is_shown_under_a_dialog(dialog: str) -> None:
+    clock = Clock()
+    app = make_app(SCENES["serving"](), clock=clock)
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        if dialog == "palette":
+            app.action_command_palette()
+        else:
+            app.push_screen(Prompt("Tag", "one word"))
+        await settle(pilot)
+        if dialog == "two":
+            app.push_screen(Prompt("Another", "one word"))
+        await settle(pilot)
+        [below] = [screen for screen in app.screen_stack if isinstance(screen, MainScreen)]
+        assert below is not app.screen
+        assert "77" not in screen_text(app, below)
+        await inject(app, pilot, scrape(NOW + 1, 1, running=77))
+        assert "77" in screen_text(app, below)
+        before = screen_text(app, below)
+        clock.now += 61
+        app.draw_now()
+        await settle(pilot)
+        assert screen_text(app, below) != before
 
 
 async def test_a_flood_of_batches_is_drawn_at_most_ten_times_a_second(
