@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from eagletui.cli.profile_import import imported_server
-from eagletui.control.agent import Agent
+from eagletui.control.agent import asked_once
 from eagletui.engine.running_profile import with_secrets
 from eagletui.host.base import Host
 from eagletui.host.processes import RELEVANT, RawServer
@@ -51,7 +51,7 @@ class GoingBack:
         """
         self._found = self.before = None
         try:
-            kept = await Agent(self._host).ask("list")
+            kept = await asked_once(self._host, "list")
         except HostError:
             raise
         except EagletuiError:
@@ -79,8 +79,8 @@ class GoingBack:
                 "Nothing ran here before, as far as this host's launches say.",
                 advice="Choose a profile.",
             )
-        answer = await Agent(self._host).ask(
-            "kept", launch=found.launch, source=found.source, names=RELEVANT.pattern
+        answer = await asked_once(
+            self._host, "kept", launch=found.launch, source=found.source, names=RELEVANT.pattern
         )
         try:
             return self._read(answer["kept"], found)

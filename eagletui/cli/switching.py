@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from eagletui.cli.going_back import BEFORE, GoingBack
 from eagletui.cli.profile_import import chosen, import_lines, imported_server, write_import
-from eagletui.control.agent import Agent, AgentRefused
+from eagletui.control.agent import AgentRefused, asked_once
 from eagletui.control.api import (
     Detached,
     Limits,
@@ -298,7 +298,10 @@ class HostSwitcher:
             return ()
         replaces = Running.of(old, plan.port) if old is not None else None
         restart = Restart(self._host, plan, replaces=replaces, owner=Owner.here(""))
-        problem = await restart.check_only()
+        try:
+            problem = await restart.check_only()
+        finally:
+            restart.close()
         return (refusal(problem),) if problem is not None else restart.notes
 
     def _planned(self, choice: Choice) -> StartPlan:
@@ -463,7 +466,7 @@ class HostSwitcher:
         )
 
     async def _lock(self) -> dict[str, Any]:
-        return (await Agent(self._host).ask("list", most=0))["lock"] or {}
+        return (await asked_once(self._host, "list", most=0))["lock"] or {}
 
     async def resume(
         self, launch: str, *, break_lock: bool = False

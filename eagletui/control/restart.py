@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from eagletui.control.agent import Agent, AgentRefused
+from eagletui.control.agent import Agent, AgentRefused, asked_once
 from eagletui.control.api import (
     Detached,
     Limits,
@@ -120,11 +120,17 @@ class Restart:
         self._progress: asyncio.Queue[Progress | None] = asyncio.Queue()
 
     def _make_works(
-        self, *, check: Check | None = None, break_lock: bool = False, kept: bool = False
+        self,
+        *,
+        agent: Agent | None = None,
+        check: Check | None = None,
+        break_lock: bool = False,
+        kept: bool = False,
     ) -> Works:
         return Works(
             self._host,
             self._facts,
+            agent=agent,
             owner=self._owner,
             limits=self._limits,
             standing=lambda: self._standing,
@@ -152,6 +158,23 @@ class Restart:
             HostError: the host did not answer.
         """
         agent = Agent(host)
+        try:
+            return await cls._resumed(agent, host, launch, owner, limits, break_lock, reconnect)
+        except BaseException:
+            agent.close()
+            raise
+
+    @classmethod
+    async def _resumed(
+        cls,
+        agent: Agent,
+        host: Host,
+        launch: str,
+        owner: Owner,
+        limits: Limits | None,
+        break_lock: bool,
+        reconnect: Callable[[], Awaitable[None]] | None,
+    ) -> Restart:
         held = (await agent.ask("list", most=0))["lock"] or {}
         kept = await agent.ask(
             "resume",
@@ -172,7 +195,7 @@ class Restart:
         facts = Facts(launch, plan, guard, old, again=bool(state.get("again")))
         actions = (RULES[standing.state].action,)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
-        self._works = self._make_works(kept=True)
+        self._works = self._make_works(agent=agent, kept=True)
         child = state.get("back" if standing.rolling_back else "new")
         if child:
             self._works.adopt(child)
@@ -214,7 +237,10 @@ class Restart:
         return (self._ended or time.monotonic()) - self._begun if self._begun else 0.0
 
     async def check_only(self) -> Diagnosis | None:
-        """What stands in the way, changing nothing; None when nothing does. See `notes` then."""
+        """What stands in the way, changing nothing; None when nothing does. See `notes` then.
+
+        Call `close` where it is not run afterwards.
+        """
         return (await self._patiently(self._works.do["check"])).problem
 
     @property
@@ -254,6 +280,16 @@ class Restart:
         Raises:
             Detached: the host stayed out of reach; everything on it goes on.
         """
+        try:
+            return await self._run()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let the host's agent go, which `check_only` leaves waiting for more."""
+        self._works.close()
+
+    async def _run(self) -> Outcome:
         self._begun = time.monotonic()
         while True:
             if self._actions and self._actions[0] == "ask":
@@ -286,7 +322,10 @@ class Restart:
         Raises:
             AgentRefused, HostError: the host does not say; then the lock goes stale by itself.
         """
-        await self._works.leave()
+        try:
+            await self._works.leave()
+        finally:
+            self.close()
 
     async def withdraw(self) -> None:
         """Give it up where the server was not yet told to stop; later nothing is done.
@@ -301,7 +340,10 @@ class Restart:
         if self._standing.final:
             return
         self._standing, _ = step(self._standing, Happened(kind="cancel"))
-        await self._works.withdraw()
+        try:
+            await self._works.withdraw()
+        finally:
+            self.close()
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -455,7 +497,7 @@ async def unfinished(host: Host) -> list[dict[str, Any]]:
     Raises:
         AgentRefused, HostError: the host does not say.
     """
-    kept = await Agent(host).ask("list")
+    kept = await asked_once(host, "list")
     return [dict(record) for record in left(kept["launches"]) if _readable(record)]
 
 

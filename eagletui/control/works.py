@@ -82,6 +82,7 @@ class Works:
     """The host's side of a restart: one method for each action of the machine.
 
     Args:
+        agent: one that was asked already; else one is started.
         standing: where the machine stands when it is asked.
         tell: shows a detail or an event of the log.
         check: a further check of the caller's own, `engine.check` for one.
@@ -92,6 +93,7 @@ class Works:
         host: Host,
         facts: Facts,
         *,
+        agent: Agent | None = None,
         owner: Owner,
         limits: Limits,
         standing: Callable[[], Standing],
@@ -103,7 +105,7 @@ class Works:
         pythons = [facts.plan.argv[0]] if facts.plan is not None and facts.plan.argv else []
         pythons += [facts.old.python] if facts.old is not None else []
         self._host = host
-        self._agent = Agent(host, pythons)
+        self._agent = agent or Agent(host, pythons)
         self._facts = facts
         self._owner = owner
         self._limits = limits
@@ -517,6 +519,10 @@ class Works:
         """Tidy up and give the lock back, also where nobody heard that it was taken."""
         self._kept = True
         await self._released()
+
+    def close(self) -> None:
+        """Let the agent go; a further request starts another."""
+        self._agent.close()
 
     async def _asked(self, do: str, **request: Any) -> Happened:
         try:
