@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from eagletui.cli.going_back import BEFORE, GoingBack
 from eagletui.cli.profile_import import chosen, import_lines, imported_server, write_import
-from eagletui.control.agent import AgentRefused, asked_once
+from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import (
     Detached,
     Limits,
@@ -143,7 +143,9 @@ class HostSwitcher:
         self._restart: Restart | None = None
         self._name = ""
         self._names: dict[str, str] = {}
-        self._going_back = GoingBack(host, _plan, clock)
+        # Started for the first look, it is there for what is chosen a little later.
+        self._agent = Agent(host)
+        self._going_back = GoingBack(self._agent, host.name, _plan, clock)
 
     # --- what can be chosen -------------------------------------------------------------------
 
@@ -297,11 +299,10 @@ class HostSwitcher:
         if plan.runner == "process" and (old is None or not (old.container or old.unit)):
             return ()
         replaces = Running.of(old, plan.port) if old is not None else None
-        restart = Restart(self._host, plan, replaces=replaces, owner=Owner.here(""))
-        try:
-            problem = await restart.check_only()
-        finally:
-            restart.close()
+        restart = Restart(
+            self._host, plan, replaces=replaces, owner=Owner.here(""), agent=self._agent
+        )
+        problem = await restart.check_only()
         return (refusal(problem),) if problem is not None else restart.notes
 
     def _planned(self, choice: Choice) -> StartPlan:
@@ -363,6 +364,7 @@ class HostSwitcher:
             owner=Owner.here(f"launching {plan.profile or 'a command'} on :{plan.port}"),
             limits=self._limits,
             again=shown.again and old is not None,
+            agent=self._agent,
             break_lock=break_lock,
             reconnect=self._reconnect,
         )
@@ -466,7 +468,7 @@ class HostSwitcher:
         )
 
     async def _lock(self) -> dict[str, Any]:
-        return (await asked_once(self._host, "list", most=0))["lock"] or {}
+        return (await self._agent.ask("list", most=0))["lock"] or {}
 
     async def resume(
         self, launch: str, *, break_lock: bool = False
@@ -481,6 +483,7 @@ class HostSwitcher:
                 launch,
                 owner=Owner.here("a launch that was left"),
                 limits=self._limits,
+                agent=self._agent,
                 break_lock=break_lock or free,
                 reconnect=self._reconnect,
             )

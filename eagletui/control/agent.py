@@ -47,6 +47,10 @@ class Agent:
         self._talk: Conversation | None = None
         self._starting = asyncio.Lock()
 
+    def know(self, pythons: Sequence[str]) -> None:
+        """Further interpreters to try, where it has to be started."""
+        self._pythons = tuple(dict.fromkeys((*self._pythons, *interpreters(pythons))))
+
     async def ask(self, do: str, *, patience: float = 0.0, **request: Any) -> dict[str, Any]:
         """The agent's answer.
 

@@ -44,6 +44,7 @@ from eagletui.model.restart import (
     step,
 )
 
+_Restored = tuple[Standing, "StartPlan | None", Guard, "Running | None"]
 _BACKOFF = (0.2, 0.5, 1.0, 2.0, 5.0)
 _GARBLED = 3
 """Times that the agent is asked again where it ended without an answer."""
@@ -63,6 +64,7 @@ class Restart:
         owner: who does it, for the lock.
         guard: limits of a plain stop; with a plan, its own guard counts.
         again: start what `replaces` is, with its whole environment, which stays on the host.
+        agent: one that may have been asked already; `close` and the end of `run` close it.
         check: a further check before anything is touched; a diagnosis refuses.
         break_lock: take the lock away from whoever has it.
         reconnect: makes a lost connection again; None is `host.connect`.
@@ -81,6 +83,7 @@ class Restart:
         limits: Limits | None = None,
         guard: Guard | None = None,
         again: bool = False,
+        agent: Agent | None = None,
         check: Check | None = None,
         break_lock: bool = False,
         reconnect: Callable[[], Awaitable[None]] | None = None,
@@ -96,7 +99,7 @@ class Restart:
         )
         facts = Facts(new_launch_id(), plan, guard, replaces, again=again)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
-        self._works = self._make_works(check=check, break_lock=break_lock)
+        self._works = self._make_works(agent=agent, check=check, break_lock=break_lock)
 
     def _set_up(
         self,
@@ -148,6 +151,7 @@ class Restart:
         *,
         owner: Owner,
         limits: Limits | None = None,
+        agent: Agent | None = None,
         break_lock: bool = False,
         reconnect: Callable[[], Awaitable[None]] | None = None,
     ) -> Restart:
@@ -157,39 +161,12 @@ class Restart:
             AgentRefused: the host knows no such launch, or its eagletui is still at it.
             HostError: the host did not answer.
         """
-        agent = Agent(host)
+        agent = agent or Agent(host)
         try:
-            return await cls._resumed(agent, host, launch, owner, limits, break_lock, reconnect)
+            kept, (standing, plan, guard, old) = await _taken_over(agent, launch, owner, break_lock)
         except BaseException:
             agent.close()
             raise
-
-    @classmethod
-    async def _resumed(
-        cls,
-        agent: Agent,
-        host: Host,
-        launch: str,
-        owner: Owner,
-        limits: Limits | None,
-        break_lock: bool,
-        reconnect: Callable[[], Awaitable[None]] | None,
-    ) -> Restart:
-        held = (await agent.ask("list", most=0))["lock"] or {}
-        kept = await agent.ask(
-            "resume",
-            launch=launch,
-            owner=msgspec.to_builtins(owner),
-            stale=QUIET,
-            break_lock=break_lock or (held.get("launch") == launch and owner_is_gone(held, owner)),
-        )
-        try:
-            standing, plan, guard, old = _restored(kept)
-        except (msgspec.ValidationError, KeyError, TypeError) as error:
-            with contextlib.suppress(AgentRefused):
-                await agent.ask("leave", launch=launch, note={})
-            about = {"launch": launch, "detail": str(error) or type(error).__name__}
-            raise AgentRefused(problem("damaged", about)) from error
         state = kept["state"]
         self = cls.__new__(cls)
         facts = Facts(launch, plan, guard, old, again=bool(state.get("again")))
@@ -442,9 +419,28 @@ class Restart:
         )
 
 
-def _restored(
-    kept: dict[str, Any],
-) -> tuple[Standing, StartPlan | None, Guard, Running | None]:
+async def _taken_over(
+    agent: Agent, launch: str, owner: Owner, break_lock: bool
+) -> tuple[dict[str, Any], _Restored]:
+    """What the host keeps of a launch whose lock is ours now."""
+    held = (await agent.ask("list", most=0))["lock"] or {}
+    kept = await agent.ask(
+        "resume",
+        launch=launch,
+        owner=msgspec.to_builtins(owner),
+        stale=QUIET,
+        break_lock=break_lock or (held.get("launch") == launch and owner_is_gone(held, owner)),
+    )
+    try:
+        return kept, _restored(kept)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        with contextlib.suppress(AgentRefused):
+            await agent.ask("leave", launch=launch, note={})
+        about = {"launch": launch, "detail": str(error) or type(error).__name__}
+        raise AgentRefused(problem("damaged", about)) from error
+
+
+def _restored(kept: dict[str, Any]) -> _Restored:
     """What a host keeps of a launch; nothing in it is taken for granted."""
     state = kept["state"]
     standing = msgspec.convert(state["standing"], Standing)

@@ -82,7 +82,7 @@ class Works:
     """The host's side of a restart: one method for each action of the machine.
 
     Args:
-        agent: one that was asked already; else one is started.
+        agent: one that may have been asked already; None is one of its own.
         standing: where the machine stands when it is asked.
         tell: shows a detail or an event of the log.
         check: a further check of the caller's own, `engine.check` for one.
@@ -105,7 +105,8 @@ class Works:
         pythons = [facts.plan.argv[0]] if facts.plan is not None and facts.plan.argv else []
         pythons += [facts.old.python] if facts.old is not None else []
         self._host = host
-        self._agent = agent or Agent(host, pythons)
+        self._agent = agent or Agent(host)
+        self._agent.know(pythons)
         self._facts = facts
         self._owner = owner
         self._limits = limits

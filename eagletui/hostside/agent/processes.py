@@ -25,26 +25,41 @@ class Process(NamedTuple):
 
 def process(pid: int) -> Process | None:
     try:
-        text = read(f"/proc/{pid}/stat")
-        status = read(f"/proc/{pid}/status")
+        text = _beginning(f"/proc/{pid}/stat")
+        status = _beginning(f"/proc/{pid}/status")
     except OSError:
         return None
     words = text[text.rindex(b")") + 2 :].split()
-    uid = next(int(row.split()[1]) for row in status.splitlines() if row.startswith(b"Uid:"))
     return Process(
         pid=pid,
         ppid=int(words[1]),
         pgid=int(words[2]),
         sid=int(words[3]),
         start=int(words[19]),
-        uid=uid,
+        uid=int(status[status.index(b"\nUid:") + 5 :].split(None, 1)[0]),
         dead=words[0] in (b"Z", b"X"),
     )
 
 
+def _beginning(path: str) -> bytes:
+    """What a file of /proc says first: a table of all is made of thousands of them."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
+
+
 def table() -> dict[int, Process]:
+    """Every living process; who wants one asks `process` or `there`, which read one."""
     found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return {row.pid: row for row in found if row is not None and not row.dead}
+
+
+def there(server: Json) -> bool:
+    """Whether a server's process lives, and is not another one under its id."""
+    row = process(server["pid"])
+    return row is not None and not row.dead and row.start == server["start"]
 
 
 def title(pid: int) -> str:
@@ -77,6 +92,20 @@ def protected(rows: dict[int, Process]) -> set[int]:
         pid = rows[pid].ppid
     session = os.getsid(0)
     return ours | {row.pid for row in rows.values() if row.sid == session}
+
+
+def is_protected(pid: int) -> bool:
+    """Whether a process is this program, one that it descends from, or of its session."""
+    with contextlib.suppress(OSError):
+        if os.getsid(pid) == os.getsid(0):
+            return True
+    above: int = os.getpid()
+    while above > 1:
+        if above == pid:
+            return True
+        row = process(above)
+        above = row.ppid if row is not None else 0
+    return False
 
 
 def same(server: Json, rows: dict[int, Process]) -> bool:
@@ -113,12 +142,13 @@ def members(server: Json, anybody: bool = False) -> list[Process]:
 
 def starters(server: Json) -> list[Process]:
     """The processes above a server that were started with it, the first one first."""
-    rows = table()
     above: list[Process] = []
-    row = rows.get(server["pid"])
+    row = process(server["pid"])
     while row is not None and server.get("mark"):
-        row = rows.get(row.ppid)
-        if row is None or row.uid != os.geteuid() or not marked(row.pid, server["mark"]):
+        row = process(row.ppid)
+        if row is None or row.dead or row.uid != os.geteuid():
+            break
+        if not marked(row.pid, server["mark"]):
             break
         above.insert(0, row)
     return above
@@ -172,9 +202,9 @@ def unit_of(cgroup: bytes) -> str:
 
 def kill_own_group(server: Json) -> None:
     """At once and with whatever is being forked now, where the group is this server's alone."""
-    rows = table()
-    if server.get("pgid") != server["pid"] or not same(server, rows):
+    if server.get("pgid") != server["pid"] or not there(server):
         return
+    rows = table()
     group = {row.pid for row in rows.values() if row.pgid == server["pgid"]}
     if group & protected(rows) or server["pgid"] == os.getpgid(0):
         return

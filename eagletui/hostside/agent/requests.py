@@ -53,7 +53,7 @@ def refuse_foreign_port(plan: Json, target: Json | None) -> None:
         if target["runner"] == "docker":
             return  # a published port is held by docker's own proxy
         theirs = {row.pid for row in known(target).members(target)}
-    holder = port_holder(port) if port else None
+    holder = port_holder(port, sorted(theirs)) if port else None
     if holder is not None and holder.get("pid") not in theirs:
         raise Refused("port-taken", port=port, holder=holder)
 
