@@ -25,8 +25,9 @@ from eagletui.control.api import (
     Running,
     refuse_what_cannot_be,
 )
+from eagletui.control.owner import is_gone
 from eagletui.control.problems import LOCKED, QUIET, refusal
-from eagletui.control.restart import Restart, owner_is_gone, unfinished
+from eagletui.control.restart import Restart, unfinished
 from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
@@ -142,6 +143,7 @@ class HostSwitcher:
         self._asking: dict[_Key, asyncio.Task[_Asked]] = {}
         self._restart: Restart | None = None
         self._name = ""
+        self._seen = ""
         self._names: dict[str, str] = {}
         # Started for the first look, it is there for what is chosen a little later.
         self._agent = Agent(host)
@@ -365,7 +367,7 @@ class HostSwitcher:
             limits=self._limits,
             again=shown.again and old is not None,
             agent=self._agent,
-            break_lock=break_lock,
+            break_lock=break_lock and (self._seen or True),
             reconnect=self._reconnect,
         )
         self._name = visible(plan.profile) or (BEFORE if choice.back else "")
@@ -456,6 +458,7 @@ class HostSwitcher:
     async def lock(self) -> Lock | None:
         """Who restarts something on the host; None for nobody."""
         held = await self._lock()
+        self._seen = str(held.get("key", ""))
         if not held:
             return None
         age, quiet = held.get("age"), float(held.get("quiet", 0.0))
@@ -464,6 +467,7 @@ class HostSwitcher:
             what=visible(str(held.get("what") or "a restart")),
             since=self._clock() - age if isinstance(age, (int, float)) else None,
             quiet=quiet,
+            damaged=bool(held.get("damaged")),
             stale=quiet >= QUIET or bool(held.get("rebooted")) or _is_free(held),
         )
 
@@ -476,7 +480,7 @@ class HostSwitcher:
         """Go on with one of them."""
         self._refuse_second()
         held = await self._lock()
-        free = held.get("launch") == launch and _is_free(held)
+        free = held.get("launch") == launch and _is_free(held) and str(held["key"])
         try:
             self._restart = restart = await Restart.resume(
                 self._host,
@@ -484,7 +488,7 @@ class HostSwitcher:
                 owner=Owner.here("a launch that was left"),
                 limits=self._limits,
                 agent=self._agent,
-                break_lock=break_lock or free,
+                break_lock=(self._seen or True) if break_lock else free,
                 reconnect=self._reconnect,
             )
         except AgentRefused as refused:
@@ -560,7 +564,7 @@ def _is_free(held: dict[str, Any]) -> bool:
     """Whether a lock's owner is gone, or this very process, which drives nothing any more."""
     here = Owner.here("")
     ours = held.get("host") == here.host and held.get("pid") == here.pid
-    return ours or owner_is_gone(held, here)
+    return ours or is_gone(held, here.host)
 
 
 def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import socket
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from eagletui.control.conversation import AgentRefused, Conversation
+from eagletui.control.owner import is_gone
 from eagletui.control.problems import problem
 from eagletui.host import shell
 from eagletui.host.base import Host
 from eagletui.host.python import IS_NEW, interpreters
+from eagletui.model.diagnosis import Diagnosis
 
 __all__ = ["AGENT", "Agent", "AgentRefused", "asked_once", "sent"]
 
@@ -98,7 +101,10 @@ async def asked_once(host: Host, do: str, **request: Any) -> dict[str, Any]:
         agent.close()
 
 
-def _refusal(answer: Mapping[str, Any]) -> Any:
+def _refusal(answer: Mapping[str, Any]) -> Diagnosis:
+    held = answer.get("held")
+    if isinstance(held, dict):
+        held["gone"] = is_gone(held, socket.gethostname())
     return problem(str(answer["error"]), answer)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import secrets
-import socket
 import time
 
 import msgspec
 
+from eagletui.control.owner import Owner
 from eagletui.host.processes import RawServer
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
@@ -107,31 +105,6 @@ class Limits(Data, frozen=True):
     answer: float | None = None
     poll: float = 1.0
     renew: float = 15.0
-
-
-class Owner(Data, frozen=True):
-    """Who restarts, for others to read in the lock."""
-
-    user: str
-    host: str
-    pid: int
-    session: str
-    what: str = ""
-
-    @classmethod
-    def here(cls, what: str) -> Owner:
-        """This person at this machine."""
-        try:
-            user = getpass.getuser()
-        except (KeyError, OSError):
-            user = str(os.getuid())
-        return cls(
-            user=user,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            session=secrets.token_hex(6),
-            what=what,
-        )
 
 
 class Progress(Data, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
@@ -23,6 +22,7 @@ from eagletui.control.api import (
     new_launch_id,
     refuse_what_cannot_be,
 )
+from eagletui.control.owner import is_gone
 from eagletui.control.problems import GARBLED, QUIET, problem
 from eagletui.control.works import Check, Facts, Works
 from eagletui.host.base import Host
@@ -66,7 +66,8 @@ class Restart:
         again: start what `replaces` is, with its whole environment, which stays on the host.
         agent: one that may have been asked already; `close` and the end of `run` close it.
         check: a further check before anything is touched; a diagnosis refuses.
-        break_lock: take the lock away from whoever has it.
+        break_lock: take the lock away from whoever has it when it is checked, or only from who
+            had the one of this key.
         reconnect: makes a lost connection again; None is `host.connect`.
 
     Raises:
@@ -85,7 +86,7 @@ class Restart:
         again: bool = False,
         agent: Agent | None = None,
         check: Check | None = None,
-        break_lock: bool = False,
+        break_lock: bool | str = False,
         reconnect: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         if plan is not None:
@@ -99,7 +100,7 @@ class Restart:
         )
         facts = Facts(new_launch_id(), plan, guard, replaces, again=again)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
-        self._works = self._make_works(agent=agent, check=check, break_lock=break_lock)
+        self._works = self._make_works(agent=agent, check=check, breaks=break_lock or "")
 
     def _set_up(
         self,
@@ -127,7 +128,7 @@ class Restart:
         *,
         agent: Agent | None = None,
         check: Check | None = None,
-        break_lock: bool = False,
+        breaks: bool | str = "",
         kept: bool = False,
     ) -> Works:
         return Works(
@@ -139,7 +140,7 @@ class Restart:
             standing=lambda: self._standing,
             tell=self._tell,
             check=check,
-            break_lock=break_lock,
+            breaks=breaks,
             kept=kept,
         )
 
@@ -152,7 +153,7 @@ class Restart:
         owner: Owner,
         limits: Limits | None = None,
         agent: Agent | None = None,
-        break_lock: bool = False,
+        break_lock: bool | str = False,
         reconnect: Callable[[], Awaitable[None]] | None = None,
     ) -> Restart:
         """Go on with a launch that somebody left in any state.
@@ -420,22 +421,19 @@ class Restart:
 
 
 async def _taken_over(
-    agent: Agent, launch: str, owner: Owner, break_lock: bool
+    agent: Agent, launch: str, owner: Owner, break_lock: bool | str
 ) -> tuple[dict[str, Any], _Restored]:
     """What the host keeps of a launch whose lock is ours now."""
     held = (await agent.ask("list", most=0))["lock"] or {}
-    kept = await agent.ask(
-        "resume",
-        launch=launch,
-        owner=msgspec.to_builtins(owner),
-        stale=QUIET,
-        break_lock=break_lock or (held.get("launch") == launch and owner_is_gone(held, owner)),
-    )
+    theirs = held.get("launch") == launch and is_gone(held, owner.host)
+    breaks = held.get("key", "") if break_lock is True or theirs else break_lock or ""
+    me = msgspec.to_builtins(owner)
+    kept = await agent.ask("resume", launch=launch, owner=me, stale=QUIET, breaks=breaks)
     try:
         return kept, _restored(kept)
     except (msgspec.ValidationError, KeyError, TypeError) as error:
         with contextlib.suppress(AgentRefused):
-            await agent.ask("leave", launch=launch, note={})
+            await agent.ask("leave", launch=launch, owner=me, note={})
         about = {"launch": launch, "detail": str(error) or type(error).__name__}
         raise AgentRefused(problem("damaged", about)) from error
 
@@ -454,19 +452,6 @@ def _restored(kept: dict[str, Any]) -> _Restored:
             runner=kept.get("runner", "process"),
         )
     return standing, plan, guard, _old_of(state, kept["argv"]["before"])
-
-
-def owner_is_gone(held: dict[str, Any], owner: Owner) -> bool:
-    """Whether the lock's eagletui ran on this machine and is gone: no need to wait for that."""
-    if held.get("host") != owner.host or not isinstance(held.get("pid"), int):
-        return False
-    try:
-        os.kill(held["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:

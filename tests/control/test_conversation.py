@@ -122,7 +122,8 @@ def waiting(servers: Servers, number: int) -> dict[str, Any]:
     old = servers.start()
     server = {"pid": old.pid, "start": old.start_ticks, "port": old.port}
     (folder / "state.json").write_text(json.dumps({"id": "it", "old": server}))
-    return {"id": number, "do": "gone", "launch": "it", "which": "old", "seconds": 60}
+    return {"id": number, "do": "gone", "launch": "it", "which": "old", "seconds": 60,
+            "owner": {}}  # fmt: skip
 
 
 def test_it_answers_on_and_ends_with_its_input(servers: Servers, served: Any) -> None:
