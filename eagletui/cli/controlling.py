@@ -100,7 +100,10 @@ async def running_servers(host: Host) -> dict[int, Running]:
     from eagletui.host.processes import find_servers
 
     found = await find_servers(host)
-    return {raw.pid: Running.of(raw, parse_command(raw.argv).port) for raw in found.servers}
+    return {
+        raw.pid: Running.of(raw, parse_command(raw.argv).port, found.servers)
+        for raw in found.servers
+    }
 
 
 def chosen_server(

@@ -285,22 +285,24 @@ class HostSwitcher:
         return task.result() if task is not None and good else None
 
     async def _ask(self, plan: StartPlan) -> _Asked:
-        replaced = await self._on_port(plan.port)
+        replaced, servers = await self._on_port(plan.port)
         leaving = replaced.pids if replaced is not None else ()
         loading = await loading_beside(self._host, leaving)
         facts, notes = await asyncio.gather(
             host_facts(
                 self._host, plan, memory=self._installations, loading=loading, leaving=leaving
             ),
-            self._runner_s(plan, replaced),
+            self._runner_s(plan, replaced, servers),
         )
         return _Asked(replaced=replaced, facts=facts, notes=notes)
 
-    async def _runner_s(self, plan: StartPlan, old: RawServer | None) -> tuple[Finding, ...]:
+    async def _runner_s(
+        self, plan: StartPlan, old: RawServer | None, servers: Sequence[RawServer]
+    ) -> tuple[Finding, ...]:
         """What docker, systemd or a script cannot do; a plain process has nothing to say."""
         if plan.runner == "process" and (old is None or not (old.container or old.unit)):
             return ()
-        replaces = Running.of(old, plan.port) if old is not None else None
+        replaces = Running.of(old, plan.port, servers) if old is not None else None
         restart = Restart(
             self._host, plan, replaces=replaces, owner=Owner.here(""), agent=self._agent
         )
@@ -332,13 +334,13 @@ class HostSwitcher:
             return None, 0
         return sum(p.typical for p in known.values()), max(p.launches for p in known.values())
 
-    async def _on_port(self, port: int) -> RawServer | None:
-        """The server that has this port; where several want it, the one that is watched."""
+    async def _on_port(self, port: int) -> tuple[RawServer | None, tuple[RawServer, ...]]:
+        """The server that has this port, and all; where several want it, the one watched."""
         found = await find_servers(self._host)
         there = [server for server in found.servers if parse_command(server.argv).port == port]
         watched = self._base.raw.key if self._base is not None else ""
         there.sort(key=lambda server: server.key != watched)
-        return await named(self._host, there[0]) if there else None
+        return (await named(self._host, there[0]) if there else None), tuple(found.servers)
 
     # --- doing it -----------------------------------------------------------------------------
 
@@ -351,7 +353,7 @@ class HostSwitcher:
         if shown is None:
             raise SwitchRefused("This was not shown before.", advice="Open the switcher again.")
         plan = shown.plan
-        old = await self._on_port(plan.port)
+        old, servers = await self._on_port(plan.port)
         self._refuse_second()
         if old is not None and (shown.asked or shown.replaces) and old.key != shown.replaces:
             raise SwitchRefused(
@@ -362,7 +364,7 @@ class HostSwitcher:
         self._restart = Restart(
             self._host,
             plan,
-            replaces=Running.of(old, plan.port) if old is not None else None,
+            replaces=Running.of(old, plan.port, servers) if old is not None else None,
             owner=Owner.here(f"launching {plan.profile or 'a command'} on :{plan.port}"),
             limits=self._limits,
             again=shown.again and old is not None,

@@ -466,6 +466,7 @@ def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:
         container=old.get("container", ""),
         unit=old.get("unit", ""),
         user_unit=bool(old.get("user_unit")),
+        beside=tuple((pid, start) for pid, start in old.get("beside", ())),
         answers=old.get("answers", 0),
     )
 

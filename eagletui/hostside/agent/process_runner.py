@@ -60,6 +60,7 @@ class ProcessRunner(Runner):
             "sid": row.sid,
             "port": server["port"],
             "mark": before["environment"].get(MARK, ""),
+            "beside": server.get("beside", []),
         }
         return before, record
 

@@ -115,17 +115,12 @@ def same(server: Json, rows: dict[int, Process]) -> bool:
 
 def members(server: Json, anybody: bool = False) -> list[Process]:
     """Every living process of a server: the main one, its descendants, its own group and session,
-    children it was seen with, and whoever carries its mark. None of ours, and, but for `anybody`,
-    none of another user."""
+    children it was seen with, and whoever carries its mark. None of ours, none of the servers
+    beside it, and, but for `anybody`, none of another user."""
     rows = table()
     leader = rows.get(server["pid"])
     reused = leader is not None and leader.start != server["start"]
-    found: set[int] = set() if reused or leader is None else {server["pid"]}
-    grown = True
-    while grown:
-        more = {row.pid for row in rows.values() if row.ppid in found} - found
-        found |= more
-        grown = bool(more)
+    found = set() if reused or leader is None else descendants({server["pid"]}, rows)
     for row in rows.values():
         own_group = server.get("pgid") == server["pid"] == row.pgid and not reused
         own_session = server.get("sid") == server["pid"] == row.sid and not reused
@@ -134,24 +129,54 @@ def members(server: Json, anybody: bool = False) -> list[Process]:
     for pid, start in server.get("children", ()):
         if pid in rows and rows[pid].start == start:
             found.add(pid)
-    if server.get("mark"):
-        found |= {pid for pid in rows if marked(pid, server["mark"])}
+    if mark := own_mark(server):
+        found |= {pid for pid in rows if marked(pid, mark)}
     ours, me = protected(rows), os.geteuid()
-    return [rows[pid] for pid in sorted(found - ours) if anybody or rows[pid].uid == me]
+    left = sorted(found - ours - beside(server, rows))
+    return [rows[pid] for pid in left if anybody or rows[pid].uid == me]
+
+
+def descendants(found: set[int], rows: dict[int, Process]) -> set[int]:
+    """These processes and all that came of them."""
+    more = found
+    while more:
+        more = {row.pid for row in rows.values() if row.ppid in more} - found
+        found = found | more
+    return found
+
+
+def above(pid: int, rows: dict[int, Process]) -> set[int]:
+    """The process and all that it came of."""
+    found: set[int] = set()
+    while pid in rows and pid not in found:
+        found.add(pid)
+        pid = rows[pid].ppid
+    return found
+
+
+def beside(server: Json, rows: dict[int, Process]) -> set[int]:
+    """The processes of the other servers that were seen, which it may have come to be among."""
+    others = {pid for pid, start in server.get("beside", ()) if there({"pid": pid, "start": start})}
+    return descendants(others - above(server["pid"], rows), rows)
+
+
+def own_mark(server: Json) -> str:
+    """The mark that its processes carry; "" where another server was started with the same one."""
+    mark = str(server.get("mark") or "")
+    others = (pid for pid, start in server.get("beside", ()) if there({"pid": pid, "start": start}))
+    return "" if mark and any(marked(pid, mark) for pid in others) else mark
 
 
 def starters(server: Json) -> list[Process]:
-    """The processes above a server that were started with it, the first one first."""
-    above: list[Process] = []
-    row = process(server["pid"])
-    while row is not None and server.get("mark"):
+    """The processes above a server that were started with it alone, the first one first."""
+    found: list[Process] = []
+    row, mark = process(server["pid"]), own_mark(server)
+    while row is not None and mark:
         row = process(row.ppid)
-        if row is None or row.dead or row.uid != os.geteuid():
+        if row is None or row.dead or row.uid != os.geteuid() or not marked(row.pid, mark):
             break
-        if not marked(row.pid, server["mark"]):
-            break
-        above.insert(0, row)
-    return above
+        found.insert(0, row)
+    return found
 
 
 def described(rows: Iterable[Process]) -> list[Json]:
@@ -206,7 +231,7 @@ def kill_own_group(server: Json) -> None:
         return
     rows = table()
     group = {row.pid for row in rows.values() if row.pgid == server["pgid"]}
-    if group & protected(rows) or server["pgid"] == os.getpgid(0):
+    if group & (protected(rows) | beside(server, rows)) or server["pgid"] == os.getpgid(0):
         return
     with contextlib.suppress(OSError):
         os.killpg(server["pgid"], signal.SIGKILL)
