@@ -251,7 +251,7 @@ async def choose_driver(
     python = await find_python(host, [target.process.python])
     start = getattr(host, "start", None)
     if python and start is not None:
-        return OnHost(host, python), "host"  # type: ignore[arg-type]
+        return OnHost(host, python), "host"
     if asked.on_host == "yes":
         raise EagletuiError(
             "The host has no Python 3.8 or later that could send the requests.",

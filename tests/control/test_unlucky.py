@@ -10,14 +10,16 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from eagletui.control.agent import AgentRefused
 from eagletui.control.restart import Restart, unfinished
-from eagletui.host.base import Completed
+from eagletui.host.channel import Channel
 from eagletui.host.local import LocalHost
+from tests.control.channels import Wrapped
 from tests.control.servers import Servers, alive, argv
 from tests.control.test_commands import command_line
 from tests.control.test_restart import ANN, QUICK, details, driven, states
@@ -36,22 +38,36 @@ class Garbling(LocalHost):
 
     def __init__(self, do: str, times: int) -> None:
         super().__init__()
-        self._do = b'"do": "%s"' % do.encode()
+        self.do = b'"do": "%s"' % do.encode()
         self.left = times
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        timeout: float = 10.0,
-        limit: int = 8 << 20,
-    ) -> Completed:
-        done = await super().run(argv, stdin=stdin, timeout=timeout, limit=limit)
-        if self._do not in stdin or not self.left:
-            return done
-        self.left -= 1
-        return Completed(status=None, stdout=b"", stderr=b"Killed")
+    async def start(self, argv: Sequence[str]) -> Any:
+        return Killed(self, await super().start(argv))
+
+
+class Killed(Wrapped):
+    """The channel of such an agent."""
+
+    def __init__(self, host: Garbling, channel: Channel) -> None:
+        super().__init__(channel)
+        self._host = host
+        self._hit = False
+
+    @property
+    def stderr(self) -> bytearray:
+        return bytearray(b"Killed")
+
+    def write(self, data: bytes) -> None:
+        self._hit = self._hit or (self._host.do in data and self._host.left > 0)
+        super().write(data)
+
+    async def read(self) -> bytes:
+        data = await super().read()
+        if not self._hit:
+            return data
+        self._host.left -= 1
+        self.inner.close()
+        return b""
 
 
 @pytest.mark.parametrize("do", ["check", "save", "note", "terminate", "gone", "start", "release"])
