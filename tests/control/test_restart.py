@@ -52,7 +52,10 @@ def states(told: list[Progress]) -> list[str]:
 
 
 def details(told: list[Progress]) -> str:
-    return "\n".join(progress.detail for progress in told)
+    """What was said on the way, and in the end what went wrong."""
+    problem = told[-1].standing.problem
+    said = [progress.detail for progress in told if progress.detail]
+    return "\n".join([*said, f"problem: {problem}"])
 
 
 async def test_a_server_is_replaced_by_the_one_that_was_asked_for(

@@ -176,6 +176,26 @@ async def test_a_container_that_fails_is_removed_and_the_old_one_has_its_name_an
     assert restart.pid == back["State"]["Pid"]
 
 
+@pytest.mark.parametrize("when", ["stopping", "settling"])
+async def test_docker_may_be_late_with_what_became_of_a_container(
+    tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A dead one still counts as running, a `--rm` one goes slowly, and its name is free last."""
+    binds = ["/a:/a", "/b:/b", "/c:/c"]
+    old = tools.container("--tag", "old", AutoRemove=True, Binds=binds)
+    monkeypatch.setenv("DOCKER_LAGS", "3")
+    plan = tools.docker_plan("--tag", "new")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE, cancel_in=when)
+    assert states(told)[-1] == "rolled-back", details(told)
+    [(name, back)] = tools.containers().items()
+    assert (name, back["Id"] == OLD) == ("/sgl", False)
+    pid = back["State"]["Pid"]
+    assert restart.pid == pid
+    tools.servers.reap()
+    assert tools.servers.mine() == [pid]
+    assert argv(pid) == list(old.argv)
+
+
 async def test_a_cancel_before_the_stop_leaves_nothing_behind(
     tools: Tools, host: LocalHost
 ) -> None:
