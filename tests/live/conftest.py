@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from eagletui.monitor.api import Wanted
+from tests.guardian import guarded
 from tests.live.server import LabServer, started, why_not
 from tests.live.ssh import ALIAS
 from tests.live.watcher import Watcher
@@ -40,6 +41,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.live)
             if reason and Path(item.path).name not in WITHOUT_LAB:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _guardian() -> Iterator[None]:
+    """Servers are large: nothing that a test started outlives the tests, however they end."""
+    with guarded():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import ctypes
 import json
 import os
 import re
@@ -29,7 +28,6 @@ START_LIMIT = 240.0
 # A scheduler that waits for requests keeps a whole core busy otherwise.
 IDLE_QUIETLY = "--sleep-on-idle"
 
-_PR_SET_PDEATHSIG = 1
 # How the log leaves the server: a bash script whose $1 is the log and whose rest is the command.
 _REDIRECTS = {
     "file": 'log=$1; shift; exec "$@" >"$log" 2>&1',
@@ -121,7 +119,6 @@ class LabServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=_end_with_parent,
         )
         self.group = self._process.pid
 
@@ -223,11 +220,6 @@ class LabServer:
             with contextlib.suppress(AssertionError):
                 self.wait_ended(patience)
                 return
-
-
-def _end_with_parent() -> None:
-    # Runs in the child before bash: should the tests be killed, the server is not left behind.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @contextlib.contextmanager
