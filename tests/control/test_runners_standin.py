@@ -25,8 +25,8 @@ from tests.control.test_resume import killed_in, left_behind
 
 OLD = "a" * 64
 UNIT = "llm.service"
-AT_ONCE = replace(QUICK, settle=0.2, stall=30.0)
-GUARD = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back="always")
+AT_ONCE = replace(QUICK, settle=0.2)
+GUARD = Guard(drain_seconds=0.0, stop_seconds=60.0, roll_back="always")
 WAY = ("saving", "stopping", "starting", "loading")
 
 
@@ -135,7 +135,7 @@ async def test_a_container_is_replaced_in_these_very_words(tools: Tools, host: L
          "--env", "HF_TOKEN", "--env", f"PATH={new['Config']['Env'][1][5:]}",
          "--env", "SECRET", "--env", "EAGLETUI_LAUNCH",
          "lmsys:1", *tools.servers.argv("--tag", "$(x)")],
-        ["docker", "stop", "-t", "3", OLD],
+        ["docker", "stop", "-t", "60", OLD],
         ["docker", "rename", OLD, f"sgl-before-{launch}"],
         ["docker", "update", "--restart=no", OLD],
         ["docker", "rename", new["Id"], "sgl"],
@@ -214,7 +214,7 @@ async def test_started_again_it_is_the_same_container(tools: Tools, host: LocalH
     plan = StartPlan(argv=old.argv, port=old.port, guard=GUARD)
     restart = Restart(host, plan, replaces=old, owner=ANN, limits=AT_ONCE, again=True)
     assert (await restart.run()).standing.state == "ready"
-    assert tools.calls() == [["docker", "stop", "-t", "3", OLD], ["docker", "start", OLD]]
+    assert tools.calls() == [["docker", "stop", "-t", "60", OLD], ["docker", "start", OLD]]
 
 
 async def test_a_process_gives_way_to_a_container_and_comes_back(

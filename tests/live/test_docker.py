@@ -34,7 +34,7 @@ NASTY = (
     "",
 )
 PATIENT = replace(QUICK, settle=0.3)
-GUARD = Guard(drain_seconds=0.0, stop_seconds=5.0, roll_back="always")
+GUARD = Guard(drain_seconds=0.0, stop_seconds=60.0, roll_back="always")
 
 
 @pytest.fixture(scope="module")
