@@ -268,9 +268,9 @@ def test_ctrl_c_keeps_what_was_measured(
         env=_environment(),
         text=True,
     )
-    assert hanging.wait(60)
+    assert hanging.wait(180)
     process.send_signal(number)
-    printed, said = process.communicate(timeout=60)
+    printed, said = process.communicate(timeout=180)
     assert process.returncode == 130, said
     assert "what was measured is kept" in said
     run = msgspec.json.decode(out.read_bytes(), type=Run)

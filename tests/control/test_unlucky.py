@@ -158,7 +158,7 @@ def test_the_question_can_be_left_and_answered(
         else:
             os.write(person, typed.encode())
         end = said(person, b"nothing that is ever said")
-        assert command.wait(timeout=30) == status, end
+        assert command.wait(timeout=180) == status, end
     [kept] = servers.launches()
     assert kept["standing"]["state"] == state
     assert (b"--resume " + kept["id"].encode() in end) == (state == "asking")
@@ -170,7 +170,7 @@ def test_nobody_is_asked_for_what_cannot_be_done(servers: Servers) -> None:
     words = ["launch", *NO_CHECK, "--", *servers.argv("--tag", "new")]
     with on_a_terminal(*words) as (command, person):
         end = said(person, b"Do it?")
-        assert command.wait(timeout=30) == 1
+        assert command.wait(timeout=180) == 1
     assert b"in the middle of a launch" in end
     assert b"Do it?" not in end
 
@@ -188,7 +188,7 @@ def test_a_listener_who_leaves_stops_no_restart_half_way(servers: Servers, lines
     for _ in range(lines):
         command.stdout.readline()
     command.stdout.close()
-    command.wait(timeout=60)
+    command.wait(timeout=180)
     servers.reap()
     [pid] = servers.mine()
     new = argv(pid) == list(servers.argv("--tag", "new"))
@@ -210,7 +210,7 @@ def test_ctrl_c_before_the_server_is_told_changes_nothing(servers: Servers) -> N
         shown += command.stderr.readline()
     assert b"may finish for 60 s" in shown
     command.send_signal(signal.SIGINT)
-    _, err = command.communicate(timeout=30)
+    _, err = command.communicate(timeout=180)
     assert b"Interrupted. The old server was not touched." in err
     assert command.returncode == 130
     assert alive(old.pid)
