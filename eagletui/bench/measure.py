@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from eagletui.bench import plan as plans
-from eagletui.bench.figures import itl_quantiles
+from eagletui.bench.gaps import itl_quantiles
 from eagletui.bench.load import Driver, Load, Moving, Reply
 from eagletui.bench.plan import CellPlan, Plan
 from eagletui.bench.watch import Verdict, Watch

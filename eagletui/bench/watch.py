@@ -71,6 +71,7 @@ class Watch:
         self._looped: list[float] = []
         self._gone = 0
         self._served = 0
+        self._begun = 0
         self._uncounted = False
         self._prompt = self._cached = 0
         self._watts: list[float] = []
@@ -129,6 +130,7 @@ class Watch:
         """One request is over."""
         sent = reply.sent
         self.tokens += sent.output_tokens
+        self._begun += sent.output_tokens > 0
         if sent.error:
             self._gone = self._gone + 1 if sent.error.startswith(GONE) else 0
             if self._gone >= max(FEW, self._ours):
@@ -171,11 +173,11 @@ class Watch:
 
     @property
     def accept_length(self) -> float | None:
-        """Tokens a verify step over the window; exact from 0.5.13 on, where requests × verify
-        steps are counted when a request ends."""
+        """Tokens a verify step over the window, each request's first token left out, which the
+        prefill brings; exact from 0.5.13 on, where both are counted when a request ends."""
         calls, tokens = self._moved("verify_calls_total"), self._moved("generation_tokens_total")
-        if calls and tokens:
-            return tokens / calls
+        if calls and tokens and tokens > self._begun:
+            return (tokens - self._begun) / calls
         rates = self._rates()
         return None if rates is None or rates.stale else rates.accept_length
 

@@ -231,24 +231,23 @@ def _keep(run: Any, out: Path | None, export: Path | None) -> None:
 
 
 def _document(run: Any, said: list[str]) -> dict[str, Any]:
-    """`bench --json`: the run, and its figures a cell."""
+    """`bench --json`: the run, its figures by concurrency and by cell."""
     import msgspec
 
-    from eagletui.bench.figures import figures
+    from eagletui.model.figures import cell_figures, figures_document, figures_of
 
-    cells = [
-        {
-            "concurrency": cell.concurrency,
-            "repeat": cell.repeat,
-            "seconds": cell.seconds,
-            **msgspec.to_builtins(figures(cell)),
-            "steps": msgspec.to_builtins(cell.steps),
-            "server_tokens": cell.server_tokens,
-            "power_watts": cell.power_watts,
-            "stopped": cell.stopped,
-            "why": cell.why,
-            "warnings": cell.warnings,
-        }
-        for cell in run.cells
-    ]
-    return {"run": msgspec.to_builtins(run), "cells": cells, "notes": said}
+    return {
+        "run": msgspec.to_builtins(run),
+        "figures": [figures_document(figures) for figures in figures_of(run)],
+        "cells": [
+            {
+                "repeat": cell.repeat,
+                **figures_document(cell_figures(run, cell)),
+                "stopped": cell.stopped,
+                "doubt": cell.doubt,
+                "why": cell.why,
+            }
+            for cell in run.cells
+        ],
+        "notes": said,
+    }

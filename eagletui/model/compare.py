@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from eagletui.model.base import Data
 from eagletui.model.compare_alike import Difference, differences, obstacles
-from eagletui.model.compare_figures import Figures, figures_of
+from eagletui.model.figures import Figures, figures_of
 from eagletui.model.run import Run
 from eagletui.model.statistics import BLIND_MARGIN, MARGIN, Ratio, call, ratio
 

@@ -13,12 +13,12 @@ from eagletui.bench import measure
 from eagletui.bench import plan as plans
 from eagletui.bench.client import Client
 from eagletui.bench.eye import Eye
-from eagletui.bench.figures import figures
 from eagletui.bench.measure import Eta, Measuring, Progress
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.model.errors import EagletuiError
+from eagletui.model.figures import Figures, cell_figures
 from eagletui.model.literals import Literals
-from eagletui.model.run import Cell
+from eagletui.model.run import Cell, Run
 from eagletui.model.server import Gpu
 from tests.bench.server import FakeServer, serving
 
@@ -36,6 +36,10 @@ def plan(**how: Any) -> Plan:
             **how,
         }
     )
+
+
+def figures(cell: Cell) -> Figures:
+    return cell_figures(Run(id="r" * 12), cell)
 
 
 class Bench:
@@ -268,7 +272,7 @@ async def test_power_and_heat_come_from_the_gpus() -> None:
     async with serving() as server:
         found = await Bench(server, plan(repeats=1), gpus=gpus).run()
     assert [cell.power_watts for cell in found.cells] == [500.0, 500.0]
-    assert figures(found.cells[0]).joules is not None
+    assert figures(found.cells[0]).joules_per_token is not None
 
 
 async def test_without_metrics_it_measures_and_says_what_is_missing() -> None:

@@ -17,16 +17,23 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from eagletui.bench.export import rows
 from eagletui.bench.measure import Progress
-from eagletui.cli.bench_words import Teller, progress_line
+from eagletui.cli.bench import _document
+from eagletui.cli.bench_words import Teller, progress_line, table
 from eagletui.cli.main import main
+from eagletui.cli.run_words import show_lines
+from eagletui.model.compare import compare, comparison_document
+from eagletui.model.figures import cell_figures, figures_of
 from eagletui.model.run import Run
 from eagletui.store.claims import AlreadyMeasured, claimed
 from eagletui.store.places import runs_file
+from eagletui.store.reports.text import csv_text, markdown_lines
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.runs import Runs
 from tests import sshd
 from tests.bench.server import FakeServer
+from tests.store.runs.made import made_cell, made_run
 
 Start = Callable[..., FakeServer]
 
@@ -310,6 +317,40 @@ def test_over_ssh_both_ways_count_the_same(start: Start, tmp_path: Path) -> None
     for cell in found.values():
         assert (cell["served"], cell["output_tokens"], cell["server_tokens"]) == (48, 1920, 1920)
         assert cell["accepted"] == [0, 48 * 20]
+
+
+# --- one set of figures ---------------------------------------------------------------------------
+
+
+def test_whoever_shows_a_figure_shows_the_same() -> None:
+    """Repeats of unlike size and speed, whose mean is not the figure of all their requests."""
+    cells = [made_cell(8, repeat=0, requests=8), made_cell(8, repeat=1, requests=24)]
+    cells[1] = msgspec.structs.replace(cells[1], seconds=1.7 * cells[1].seconds)
+    run = made_run(cells=tuple(cells))
+    (whole,) = figures_of(run)
+    mean = sum(cell_figures(run, cell).tok_s or 0.0 for cell in cells) / 2
+    assert whole.tok_s is not None
+    assert abs(mean / whole.tok_s - 1.0) > 0.05
+    speed, accept = f"{whole.tok_s:.1f}", f"{whole.accept_length:.2f}"
+    printed = next(line.split() for line in table(run) if line.split()[:1] == ["8"])
+    assert (printed[1], accept in printed) == (speed, True)
+    shown = [line.split() for line in show_lines(run)]
+    assert ["tok/s", speed] in shown
+    assert ["accept", "length", accept] in shown
+    document = _document(run, [])
+    compared = compare([run])
+    (cell,) = comparison_document(compared)["runs"][0]["cells"]
+    (figures,) = document["figures"]
+    for name in ("tok_s", "tok_s_low", "tok_s_high", "accept_length", "step_ms", "tpot_ms"):
+        assert figures[name] == cell[name]
+    assert cell["tok_s"] == whole.tok_s
+    assert f"| {speed} |" in "\n".join(markdown_lines(compared))
+    assert str(whole.tok_s) in csv_text(compared)
+    for exported, kept, one in zip(rows(run), document["cells"], cells, strict=True):
+        found = cell_figures(run, one)
+        assert exported["output_throughput"] == kept["tok_s"] == found.tok_s
+        assert exported["accept_length"] == kept["accept_length"] == found.accept_length
+        assert exported["median_tpot_ms"] == kept["tpot_ms"]["p50"] == found.tpot_ms["p50"]
 
 
 # --- words ----------------------------------------------------------------------------------------

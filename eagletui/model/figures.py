@@ -1,21 +1,22 @@
-"""What one run measured at one concurrency, all repeats together, with the noise it has.
+"""The one place where figures are made of what was measured: every table, document and file that
+shows a figure of a run has it from here, of one cell or of all repeats of a concurrency together.
 
 - *tok/s* is output tokens over seconds, in total: of requests that were served, or cut short when
-  the cell was cancelled. Its resamples give each its share of the cell's seconds, by its latency.
-- *accept length* is that of the requests' own histograms; where there are none, tokens over verify
-  steps; where there are none either (a chat's replies don't tell), the server's counters over the
-  cell's window, or what another program wrote. 1 for a run that does not draft.
-- *step* is what the server's timers or counters said; where they said nothing, the time from the
-  first token to the last over the verify steps (over the tokens, without drafts; times the accept
-  length, where requests don't tell their steps). *Wall step* is always the latter where it can be
-  had: two runs are compared on the same quantity.
+  the cell ended early. Repeats are pooled: all their tokens over all their seconds. Its resamples
+  give each request its share of the cell's seconds, by its latency.
+- *tok/s a request* is the tokens of all served requests over their latencies: times the requests
+  that were under way on average it is tok/s in total.
+- *TTFT, TPOT and latency* are the distribution over all served requests of all repeats. *ITL* is
+  kept as quantiles of a cell; of several cells it is their mean, by their tokens.
+- *accept length* and the *wall step* are `model.steps`'s. *Step* is what the server's timers or
+  counters said; where they said nothing, the wall step. Two runs are compared on the same quantity.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 
@@ -23,8 +24,6 @@ from eagletui.model.run import STOPPED, Cell, Quantiles, Run, Sent
 from eagletui.model.statistics import (
     Interval,
     Stratum,
-    accept_length,
-    acceptance_by_position,
     distribution,
     hull,
     interval,
@@ -33,22 +32,31 @@ from eagletui.model.statistics import (
     ratio_of_sums,
     resampled,
 )
+from eagletui.model.steps import acceptance, drafts, wall_step, weighted
 
 LATENCY_FIGURES = ("mean", "p50", "p90", "p99")
 
 
 class Figures(NamedTuple):
-    """One concurrency of one run; None is what nothing said.
+    """One concurrency of one run, or one cell of it; None is what nothing said.
 
     Attributes:
+        requests: all that were sent: `served`, `failed`, and those that were stopped.
+        prompt_tokens: of served requests, as the server counts them.
+        output_tokens: what `tok_s` counts.
         seconds: of all repeats together.
         tok_s: output tokens a second in total, `speeds` the same of each repeat.
         samples: resamples of `tok_s`, for ratios.
         tok_s_each: tokens a second that one request got, on average.
+        accepted: steps by how many drafts they accepted, from 0 on; () where unknown.
+        acceptance: the share accepted at each position of those that reached it.
+        verify_steps: of served requests; None where they do not tell.
         source: where `step_ms` is from.
         wall_step_ms: from the requests' own times.
-        ttft_ms, tpot_ms, latency_ms: `LATENCY_FIGURES`, None each where unknown.
-        joules_per_token: power over the window; None unknown.
+        ttft_ms, tpot_ms, itl_ms, latency_ms: `LATENCY_FIGURES`, None each where unknown.
+        distinct_bigrams: mean over served requests.
+        server_tokens: how far the server's own counter moved; None where a cell does not know it.
+        joules_per_token: power of all the server's GPUs together over tok/s.
         stopped: why cells ended early, in words.
         spoiled: what keeps the figures from saying something of the setting, in words.
     """
@@ -56,7 +64,10 @@ class Figures(NamedTuple):
     concurrency: int
     repeats: int
     requests: int
+    served: int
     failed: int
+    prompt_tokens: int
+    output_tokens: int
     seconds: float
     tok_s: float | None
     tok_s_interval: Interval | None
@@ -64,7 +75,9 @@ class Figures(NamedTuple):
     samples: tuple[float, ...]
     tok_s_each: float | None
     accept_length: float | None
+    accepted: tuple[int, ...]
     acceptance: tuple[float | None, ...]
+    verify_steps: int | None
     source: str | None
     step_ms: float | None
     wall_step_ms: float | None
@@ -73,7 +86,10 @@ class Figures(NamedTuple):
     draft_extend_ms: float | None
     ttft_ms: dict[str, float | None]
     tpot_ms: dict[str, float | None]
+    itl_ms: dict[str, float | None]
     latency_ms: dict[str, float | None]
+    distinct_bigrams: float | None
+    server_tokens: int | None
     power_watts: float | None
     joules_per_token: float | None
     stopped: tuple[str, ...]
@@ -87,6 +103,11 @@ class Figures(NamedTuple):
         if self.step_ms is None or not parts:
             return None
         return max(0.0, self.step_ms - math.fsum(parts))
+
+    @property
+    def served_share(self) -> float:
+        """Served requests over those that were served or failed; 1 where nothing failed."""
+        return self.served / (self.served + self.failed) if self.failed else 1.0
 
 
 # A cell that ended so says nothing of the setting; a cancelled one is only short.
@@ -102,15 +123,31 @@ def figures_of(run: Run, *, seed: int = 0) -> tuple[Figures, ...]:
     by_concurrency: dict[int, list[Cell]] = {}
     for cell in run.cells:
         by_concurrency.setdefault(cell.concurrency, []).append(cell)
-    return tuple(
-        _figures(run, concurrency, cells, seed)
-        for concurrency, cells in sorted(by_concurrency.items())
-    )
+    return tuple(_figures(run, cells, seed) for _, cells in sorted(by_concurrency.items()))
 
 
-def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figures:
-    served = [_served(cell) for cell in cells]
-    everyone = [request for requests in served for request in requests]
+def cell_figures(run: Run, cell: Cell) -> Figures:
+    """The figures of one of a run's cells."""
+    return _figures(run, [cell], 0)
+
+
+def figures_document(figures: Figures) -> dict[str, Any]:
+    """All of it as plain data, as `bench --json` shows it."""
+    interval = figures.tok_s_interval
+    found = figures._asdict()
+    del found["samples"], found["tok_s_interval"], found["source"], found["stopped"]
+    return {
+        **found,
+        "ended_early": figures.stopped,
+        "tok_s_low": interval.low if interval else None,
+        "tok_s_high": interval.high if interval else None,
+        "step_source": figures.source,
+        "other_ms": figures.other_ms,
+    }
+
+
+def _figures(run: Run, cells: list[Cell], seed: int) -> Figures:
+    served = [request for cell in cells for request in _served(cell)]
     strata = [_speed(cell) for cell in cells]
     known = [stratum for stratum in strata if stratum is not None]
     samples: tuple[float, ...] = ()
@@ -118,40 +155,48 @@ def _figures(run: Run, concurrency: int, cells: list[Cell], seed: int) -> Figure
         tok_s, samples = ratio_of_sums(known), resampled(known, seed=seed)
         speeds = tuple(speed for one in known if (speed := ratio_of_sums([one])) is not None)
     else:
-        tok_s = _weighted(cells, lambda cell: cell.summary.tok_s if cell.summary else None)
+        tok_s = weighted(cells, lambda cell: cell.summary.tok_s if cell.summary else None)
         speeds = tuple(cell.summary.tok_s for cell in cells if cell.summary and cell.summary.tok_s)
-    accept, acceptance = _acceptance(run, cells, everyone)
-    tpot = _latency(everyone, lambda request: request.tpot, cells, "tpot_ms")
-    wall = _wall_step(everyone, accept, tpot["mean"], drafts=_drafts(run, cells))
-    step = _weighted(cells, lambda cell: cell.steps.step)
+    accept, by_position = acceptance(run, cells, served)
+    tpot = _latency(served, lambda request: request.tpot, cells, "tpot_ms")
+    wall = wall_step(served, accept, tpot["mean"], drafts=drafts(run, cells))
+    step = weighted(cells, lambda cell: cell.steps.step)
     sources = {cell.steps.source for cell in cells if cell.steps.source}
-    power = _weighted(cells, lambda cell: cell.power_watts)
+    power = weighted(cells, lambda cell: cell.power_watts)
+    bigrams = [one.distinct_bigrams for one in served if one.distinct_bigrams is not None]
+    summed = [cell.summary for cell in cells if cell.summary and not cell.requests]
+    completed = sum(summary.completed for summary in summed)
     return Figures(
-        concurrency=concurrency,
+        concurrency=cells[0].concurrency,
         repeats=len({cell.repeat for cell in cells}),
-        requests=sum(
-            len(cell.requests) or (cell.summary.completed if cell.summary else 0) for cell in cells
-        ),
-        failed=sum(
-            request.error not in ("", STOPPED) for cell in cells for request in cell.requests
-        ),
+        requests=sum(len(cell.requests) for cell in cells) + completed,
+        served=sum(not one.error for cell in cells for one in cell.requests) + completed,
+        failed=sum(_failed(request) for cell in cells for request in cell.requests),
+        prompt_tokens=sum(request.prompt_tokens or 0 for request in served),
+        output_tokens=round(math.fsum(tokens for one in known for tokens in one.over))
+        + sum(summary.output_tokens for summary in summed),
         seconds=math.fsum(cell.seconds for cell in cells),
         tok_s=tok_s,
         tok_s_interval=hull(interval(samples), interval_of_repeats(speeds)),
         speeds=speeds,
         samples=samples,
-        tok_s_each=ratio_of_sums([_each(everyone)]),
+        tok_s_each=ratio_of_sums([_each(served)]),
         accept_length=accept,
-        acceptance=acceptance,
+        accepted=pooled(request.accepted for request in served),
+        acceptance=by_position,
+        verify_steps=sum(request.verify_steps or 0 for request in served) or None,
         source=" and ".join(sorted(sources)) or (None if wall is None else "requests"),
         step_ms=wall if step is None else step,
         wall_step_ms=wall,
-        verify_ms=_weighted(cells, lambda cell: cell.steps.verify),
-        draft_ms=_weighted(cells, lambda cell: cell.steps.draft),
-        draft_extend_ms=_weighted(cells, lambda cell: cell.steps.draft_extend),
-        ttft_ms=_latency(everyone, lambda request: request.ttft, cells, "ttft_ms"),
+        verify_ms=weighted(cells, lambda cell: cell.steps.verify),
+        draft_ms=weighted(cells, lambda cell: cell.steps.draft),
+        draft_extend_ms=weighted(cells, lambda cell: cell.steps.draft_extend),
+        ttft_ms=_latency(served, lambda request: request.ttft, cells, "ttft_ms"),
         tpot_ms=tpot,
-        latency_ms=_latency(everyone, lambda request: request.latency, cells, "latency_ms"),
+        itl_ms=_itl(cells),
+        latency_ms=_latency(served, lambda request: request.latency, cells, "latency_ms"),
+        distinct_bigrams=math.fsum(bigrams) / len(bigrams) if bigrams else None,
+        server_tokens=_server_tokens(cells),
         power_watts=power,
         joules_per_token=power / tok_s if power is not None and tok_s else None,
         stopped=tuple(dict.fromkeys(cell.why or cell.stopped for cell in cells if cell.stopped)),
@@ -164,6 +209,15 @@ def _spoiled(cell: Cell) -> str:
     if cell.stopped in _SPOILED:
         return f"ended early: {cell.why or cell.stopped}"
     return f"is in doubt: {cell.why or cell.doubt}" if cell.doubt in _SPOILED else ""
+
+
+def _failed(request: Sent) -> bool:
+    return request.error not in ("", STOPPED)
+
+
+def _server_tokens(cells: Sequence[Cell]) -> int | None:
+    counted = [cell.server_tokens for cell in cells if cell.server_tokens is not None]
+    return sum(counted) if len(counted) == len(cells) else None
 
 
 # --- speed ----------------------------------------------------------------------------------------
@@ -187,7 +241,7 @@ def _each(requests: Sequence[Sent]) -> Stratum:
 def _speed(cell: Cell) -> Stratum | None:
     """Tokens, and each request's share of the cell's seconds.
 
-    What a cancelled cell cut short was generated as well, and took its time.
+    What a cell that ended early cut short was generated as well, and took its time.
     """
     shares = [(sent, _lasted(cell, sent)) for sent in cell.requests]
     known = [(sent, seconds) for sent, seconds in shares if seconds > 0.0]
@@ -210,67 +264,7 @@ def _lasted(cell: Cell, sent: Sent) -> float:
     return sent.latency or 0.0 if not sent.error else 0.0
 
 
-# --- acceptance -----------------------------------------------------------------------------------
-
-
-def _acceptance(
-    run: Run, cells: Sequence[Cell], requests: Sequence[Sent]
-) -> tuple[float | None, tuple[float | None, ...]]:
-    histogram = pooled(request.accepted for request in requests)
-    if sum(histogram):
-        k = run.surroundings.speculative.num_steps
-        return accept_length(histogram), acceptance_by_position(histogram, k)
-    drafted = [request for request in requests if request.verify_steps]
-    if drafted:
-        steps = sum(request.verify_steps or 0 for request in drafted)
-        return sum(request.output_tokens for request in drafted) / steps, ()
-    written = _weighted(cells, _written_length)
-    if written is None and not run.surroundings.speculative.on:
-        return 1.0, ()
-    return written, ()
-
-
-def _written_length(cell: Cell) -> float | None:
-    if cell.accept_length is not None or cell.summary is None:
-        return cell.accept_length
-    return cell.summary.accept_length
-
-
-def _drafts(run: Run, cells: Sequence[Cell]) -> bool:
-    return run.surroundings.speculative.on or any(
-        request.verify_steps for cell in cells for request in cell.requests
-    )
-
-
 # --- times ----------------------------------------------------------------------------------------
-
-
-def _wall_step(
-    requests: Sequence[Sent], accept: float | None, tpot_ms: float | None, *, drafts: bool
-) -> float | None:
-    """Milliseconds a step, from the first token on where it is known when that came."""
-    if drafts:
-        step = _span(requests, lambda request, _: request.verify_steps)
-        if step is not None:
-            return step
-    token = _span(requests, lambda request, first: request.output_tokens - first)
-    if not drafts:
-        return tpot_ms if token is None else token
-    token = tpot_ms if token is None else token
-    return None if token is None or accept is None else token * accept
-
-
-def _span(requests: Iterable[Sent], read: Callable[[Sent, int], int | None]) -> float | None:
-    """Milliseconds of all requests over what `read` counts; its second word is 1 for streamed."""
-    spans: list[float] = []
-    counts: list[float] = []
-    for request in requests:
-        count = read(request, 0 if request.ttft is None else 1)
-        if count and count > 0:
-            spans.append((request.latency or 0.0) - (request.ttft or 0.0))
-            counts.append(float(count))
-    seconds = ratio_of_sums([Stratum(tuple(spans), tuple(counts))])
-    return None if seconds is None else 1000.0 * seconds
 
 
 def _latency(
@@ -288,13 +282,14 @@ def _latency(
     def written(figure: str) -> Callable[[Cell], float | None]:
         return lambda cell: getattr(cell.summary, summary).get(figure) if cell.summary else None
 
-    return {figure: _weighted(cells, written(figure)) for figure in LATENCY_FIGURES}
+    return {figure: weighted(cells, written(figure)) for figure in LATENCY_FIGURES}
 
 
-def _weighted(cells: Iterable[Cell], read: Callable[[Cell], float | None]) -> float | None:
-    """The mean over the cells that say it, by their seconds."""
-    pairs = [(value, cell.seconds) for cell in cells if (value := read(cell)) is not None]
-    total = math.fsum(seconds for _, seconds in pairs)
-    if total <= 0.0:
-        return None
-    return math.fsum(value * seconds for value, seconds in pairs) / total
+def _itl(cells: Sequence[Cell]) -> dict[str, float | None]:
+    def read(figure: str) -> Callable[[Cell], float | None]:
+        return lambda cell: getattr(cell.itl_ms, figure) if cell.itl_ms else None
+
+    def tokens(cell: Cell) -> float:
+        return float(sum(request.output_tokens for request in cell.requests)) or cell.seconds
+
+    return {figure: weighted(cells, read(figure), tokens) for figure in LATENCY_FIGURES}
