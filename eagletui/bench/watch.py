@@ -63,7 +63,9 @@ class Watch:
     def __init__(self, ours: int, *, gpus: Sequence[int] = ()) -> None:
         self._ours = ours
         self._gpus = frozenset(gpus)
+        self._first: Reading | None = None
         self._readings: list[Reading] = []
+        self._glance: Reading | None = None
         self._others = 0
         self._full = 0
         self._hot = 0
@@ -80,9 +82,14 @@ class Watch:
         """What the requests that are over generated, by the server's count in each."""
 
     def saw(self, reading: Reading) -> Verdict | None:
-        """One look at the counters."""
-        before = self._readings[-1] if self._readings else None
-        self._readings.append(reading)
+        """One look at the counters, or at the loads alone between two of those."""
+        self._first = self._first or reading
+        glance = bool(self._readings) and _counts(self._readings[0]) and not _counts(reading)
+        before = self._glance if glance else self._readings[-1] if self._readings else None
+        if glance:
+            self._glance = reading
+        else:
+            self._readings.append(reading)
         if before is not None and went_back(before, reading):
             return Verdict("restarted", "The server restarted: its counters began anew.")
         return self._crowded(reading) or self._filled(reading)
@@ -90,7 +97,7 @@ class Watch:
     def _crowded(self, reading: Reading) -> Verdict | None:
         there = (reading.running or 0.0) + (reading.queued or 0.0)
         # A gauge that has not moved since the beginning may tell of the cell before.
-        first = self._readings[0]
+        first = self._first or reading
         stale = reading.running == first.running and reading.at - first.at < GAUGE_AGE
         self._others = 0 if there <= self._ours or stale else self._others + 1
         if self._others < TWICE:
@@ -241,3 +248,8 @@ class Watch:
     def _rates(self) -> Rates | None:
         span = busy_span(self._readings) if self._readings else ()
         return over(span) if len(span) > 1 else None
+
+
+def _counts(reading: Reading) -> bool:
+    """Whether it is of `/metrics`, and not of `/v1/loads` alone."""
+    return reading.generation_tokens_total is not None

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from eagletui.bench.measure import Progress
+from eagletui.bench.progress import Progress
 from eagletui.model.eta import about
 from eagletui.model.figures import Figures, figures_of
 from eagletui.model.run import Run

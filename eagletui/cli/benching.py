@@ -18,9 +18,10 @@ from eagletui.bench.client import Client
 from eagletui.bench.exact import exact
 from eagletui.bench.eye import Eye
 from eagletui.bench.load import Driver, Endpoint
-from eagletui.bench.measure import Measuring, Progress
+from eagletui.bench.measure import Measuring
 from eagletui.bench.onhost import OnHost
 from eagletui.bench.plan import Plan, Prompt
+from eagletui.bench.progress import Progress
 from eagletui.bench.promptsets import SETS, read_prompts, shipped
 from eagletui.cli.reaching import connected
 from eagletui.cli.run_keeping import Keeper

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eagletui.bench.export import rows
-from eagletui.bench.measure import Progress
+from eagletui.bench.progress import Progress
 from eagletui.cli.bench import _document
 from eagletui.cli.bench_words import Teller, progress_line, table
 from eagletui.cli.main import main
