@@ -19,7 +19,7 @@ from eagletui.model.run import Run
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunNotFound
-from eagletui.store.runs.runs import Comparison, Runs
+from eagletui.store.runs.runs import Comparison, Names, Runs
 
 FORMATS = ("table", "json", "csv", "md", "html")
 
@@ -103,19 +103,20 @@ def _text(form: str, found: Found, database: Database) -> str:
 
 def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[list[Run], str | None]:
     """The runs that are meant, each once, and the id of the baseline where one is named."""
+    called = kept.names()
     saved = kept.comparison(words[0]) if len(words) == 1 else None
-    if saved is not None and not _is_run(kept, words[0]):
+    if saved is not None and not _is_run(called, words[0]):
         words, baseline = saved.runs, saved.baseline if baseline is None else baseline
     runs: dict[str, Run] = {}
     named: dict[str, list[str]] = {}
     for word in words:
-        found = _meant(kept, word)
+        found = _meant(kept, called, word)
         named[word] = [run.id for run in found]
         runs.update((run.id, run) for run in found)
     against = None
     if baseline is not None:
         ids = named.get(baseline)
-        old = _meant(kept, baseline) if ids is None else tuple(runs[id_] for id_ in ids)
+        old = _meant(kept, called, baseline) if ids is None else tuple(runs[id_] for id_ in ids)
         if len(old) != 1:
             raise UsageError(f"{baseline} holds {len(old)} runs, and a baseline is one.")
         runs = {old[0].id: old[0], **runs} if old[0].id not in runs else runs
@@ -128,18 +129,18 @@ def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[lis
     return list(runs.values()), against
 
 
-def _is_run(kept: Runs, word: str) -> bool:
+def _is_run(called: Names, word: str) -> bool:
     try:
-        kept.id(word)
+        called.meant(word)
     except RunNotFound:
         return False
     return True
 
 
-def _meant(kept: Runs, word: str) -> tuple[Run, ...]:
+def _meant(kept: Runs, called: Names, word: str) -> tuple[Run, ...]:
     """A run of the database, or those of a file of that name."""
     try:
-        return (kept.find(word),)
+        return (kept.get(called.meant(word)),)
     except RunNotFound:
         path = Path(word)
         if not path.is_file():
@@ -150,7 +151,7 @@ def _meant(kept: Runs, word: str) -> tuple[Run, ...]:
 
 
 def _save(kept: Runs, name: str, runs: Sequence[Run], baseline: str | None) -> None:
-    known = {row.id for row in kept.rows()}
+    known = kept.names()
     strange = [run.name or run.id for run in runs if run.id not in known]
     if strange:
         raise UsageError(

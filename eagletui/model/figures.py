@@ -15,7 +15,7 @@ shows a figure of a run has it from here, of one cell or of all repeats of a con
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
@@ -148,6 +148,7 @@ def figures_document(figures: Figures) -> dict[str, Any]:
 
 def _figures(run: Run, cells: list[Cell], seed: int) -> Figures:
     served = [request for cell in cells for request in _served(cell)]
+    errors = [request.error for cell in cells for request in cell.requests]
     strata = [_speed(cell) for cell in cells]
     known = [stratum for stratum in strata if stratum is not None]
     samples: tuple[float, ...] = ()
@@ -157,8 +158,12 @@ def _figures(run: Run, cells: list[Cell], seed: int) -> Figures:
     else:
         tok_s = weighted(cells, lambda cell: cell.summary.tok_s if cell.summary else None)
         speeds = tuple(cell.summary.tok_s for cell in cells if cell.summary and cell.summary.tok_s)
-    accept, by_position = acceptance(run, cells, served)
-    tpot = _latency(served, lambda request: request.tpot, cells, "tpot_ms")
+    histogram = pooled([request.accepted for request in served if request.accepted])
+    accept, by_position = acceptance(run, cells, served, histogram)
+    ttfts = [request.ttft for request in served if request.ttft is not None]
+    tpots = [value for request in served if (value := request.tpot) is not None]
+    latencies = [request.latency for request in served if request.latency is not None]
+    tpot = _latency(tpots, cells, "tpot_ms")
     wall = wall_step(served, accept, tpot["mean"], drafts=drafts(run, cells))
     step = weighted(cells, lambda cell: cell.steps.step)
     sources = {cell.steps.source for cell in cells if cell.steps.source}
@@ -169,32 +174,32 @@ def _figures(run: Run, cells: list[Cell], seed: int) -> Figures:
     return Figures(
         concurrency=cells[0].concurrency,
         repeats=len({cell.repeat for cell in cells}),
-        requests=sum(len(cell.requests) for cell in cells) + completed,
-        served=sum(not one.error for cell in cells for one in cell.requests) + completed,
-        failed=sum(_failed(request) for cell in cells for request in cell.requests),
-        prompt_tokens=sum(request.prompt_tokens or 0 for request in served),
-        output_tokens=round(math.fsum(tokens for one in known for tokens in one.over))
+        requests=len(errors) + completed,
+        served=errors.count("") + completed,
+        failed=len(errors) - errors.count("") - errors.count(STOPPED),
+        prompt_tokens=sum([request.prompt_tokens or 0 for request in served]),
+        output_tokens=round(math.fsum([tokens for one in known for tokens in one.over]))
         + sum(summary.output_tokens for summary in summed),
         seconds=math.fsum(cell.seconds for cell in cells),
         tok_s=tok_s,
         tok_s_interval=hull(interval(samples), interval_of_repeats(speeds)),
         speeds=speeds,
         samples=samples,
-        tok_s_each=ratio_of_sums([_each(served)]),
+        tok_s_each=_each(served),
         accept_length=accept,
-        accepted=pooled(request.accepted for request in served),
+        accepted=histogram,
         acceptance=by_position,
-        verify_steps=sum(request.verify_steps or 0 for request in served) or None,
+        verify_steps=sum([request.verify_steps or 0 for request in served]) or None,
         source=" and ".join(sorted(sources)) or (None if wall is None else "requests"),
         step_ms=wall if step is None else step,
         wall_step_ms=wall,
         verify_ms=weighted(cells, lambda cell: cell.steps.verify),
         draft_ms=weighted(cells, lambda cell: cell.steps.draft),
         draft_extend_ms=weighted(cells, lambda cell: cell.steps.draft_extend),
-        ttft_ms=_latency(served, lambda request: request.ttft, cells, "ttft_ms"),
+        ttft_ms=_latency(ttfts, cells, "ttft_ms"),
         tpot_ms=tpot,
         itl_ms=_itl(cells),
-        latency_ms=_latency(served, lambda request: request.latency, cells, "latency_ms"),
+        latency_ms=_latency(latencies, cells, "latency_ms"),
         distinct_bigrams=math.fsum(bigrams) / len(bigrams) if bigrams else None,
         server_tokens=_server_tokens(cells),
         power_watts=power,
@@ -209,10 +214,6 @@ def _spoiled(cell: Cell) -> str:
     if cell.stopped in _SPOILED:
         return f"ended early: {cell.why or cell.stopped}"
     return f"is in doubt: {cell.why or cell.doubt}" if cell.doubt in _SPOILED else ""
-
-
-def _failed(request: Sent) -> bool:
-    return request.error not in ("", STOPPED)
 
 
 def _server_tokens(cells: Sequence[Cell]) -> int | None:
@@ -231,11 +232,10 @@ def _served(cell: Cell) -> list[Sent]:
     ]
 
 
-def _each(requests: Sequence[Sent]) -> Stratum:
-    return Stratum(
-        over=tuple(float(request.output_tokens) for request in requests),
-        under=tuple(request.latency or 0.0 for request in requests),
-    )
+def _each(requests: Sequence[Sent]) -> float | None:
+    tokens = [request.output_tokens for request in requests]
+    seconds = math.fsum([request.latency or 0.0 for request in requests])
+    return sum(tokens) / seconds if seconds else None
 
 
 def _speed(cell: Cell) -> Stratum | None:
@@ -243,39 +243,32 @@ def _speed(cell: Cell) -> Stratum | None:
 
     What a cell that ended early cut short was generated as well, and took its time.
     """
-    shares = [(sent, _lasted(cell, sent)) for sent in cell.requests]
-    known = [(sent, seconds) for sent, seconds in shares if seconds > 0.0]
-    total = math.fsum(seconds for _, seconds in known)
+    tokens: list[float] = []
+    lasted: list[float] = []
+    for sent in cell.requests:
+        if not sent.output_tokens:
+            continue
+        if not sent.error:
+            seconds = sent.latency or 0.0
+        else:
+            seconds = cell.seconds - sent.began if sent.error == STOPPED else 0.0
+        if seconds > 0.0:
+            tokens.append(float(sent.output_tokens))
+            lasted.append(seconds)
+    total = math.fsum(lasted)
     if total <= 0.0 or cell.seconds <= 0.0:
         return None
     share = cell.seconds / total
-    return Stratum(
-        over=tuple(float(sent.output_tokens) for sent, _ in known),
-        under=tuple(seconds * share for _, seconds in known),
-    )
-
-
-def _lasted(cell: Cell, sent: Sent) -> float:
-    """Seconds that a request took tokens; 0 for one that failed or got none."""
-    if not sent.output_tokens:
-        return 0.0
-    if sent.error == STOPPED:
-        return cell.seconds - sent.began
-    return sent.latency or 0.0 if not sent.error else 0.0
+    return Stratum(over=tuple(tokens), under=tuple([seconds * share for seconds in lasted]))
 
 
 # --- times ----------------------------------------------------------------------------------------
 
 
 def _latency(
-    requests: Iterable[Sent],
-    read: Callable[[Sent], float | None],
-    cells: Sequence[Cell],
-    summary: str,
+    seconds: Sequence[float], cells: Sequence[Cell], summary: str
 ) -> dict[str, float | None]:
-    found: Quantiles | None = distribution(
-        1000.0 * value for request in requests if (value := read(request)) is not None
-    )
+    found: Quantiles | None = distribution([1000.0 * value for value in seconds])
     if found is not None:
         return asdict(found)
 

@@ -22,23 +22,20 @@ from collections.abc import Callable, Iterable, Sequence
 
 from eagletui.model.run import Cell, Run, Sent
 from eagletui.model.statistics import (
-    Stratum,
     accept_length,
     acceptance_by_position,
-    pooled,
-    ratio_of_sums,
 )
 
 
 def acceptance(
-    run: Run, cells: Sequence[Cell], requests: Sequence[Sent]
+    run: Run, cells: Sequence[Cell], requests: Sequence[Sent], histogram: Sequence[int]
 ) -> tuple[float | None, tuple[float | None, ...]]:
     """Accept length, and the share accepted at each position; None and () where unknown.
 
     Args:
         requests: those of the cells that were served.
+        histogram: of all of them together.
     """
-    histogram = pooled(request.accepted for request in requests)
     if sum(histogram):
         k = run.surroundings.speculative.num_steps
         return accept_length(histogram), acceptance_by_position(histogram, k)
@@ -70,27 +67,28 @@ def wall_step(
 ) -> float | None:
     """Milliseconds a step, from the first token on where it is known when that came."""
     if drafts:
-        step = _span(requests, lambda request, _: request.verify_steps)
+        step = _over(requests, [request.verify_steps or 0 for request in requests])
         if step is not None:
             return step
-    token = _span(requests, lambda request, first: request.output_tokens - first)
-    if not drafts:
-        return tpot_ms if token is None else token
+    tokens = [r.output_tokens - (0 if r.ttft is None else 1) for r in requests]
+    token = _over(requests, tokens)
     token = tpot_ms if token is None else token
+    if not drafts:
+        return token
     return None if token is None or accept is None else token * accept
 
 
-def _span(requests: Iterable[Sent], read: Callable[[Sent, int], int | None]) -> float | None:
-    """Milliseconds of all requests over what `read` counts; its second word is 1 for streamed."""
-    spans: list[float] = []
-    counts: list[float] = []
-    for request in requests:
-        count = read(request, 0 if request.ttft is None else 1)
-        if count and count > 0:
-            spans.append((request.latency or 0.0) - (request.ttft or 0.0))
-            counts.append(float(count))
-    seconds = ratio_of_sums([Stratum(tuple(spans), tuple(counts))])
-    return None if seconds is None else 1000.0 * seconds
+def _over(requests: Sequence[Sent], counts: Sequence[int]) -> float | None:
+    """Milliseconds of all requests, from their first tokens on, over what was counted of each."""
+    total = sum(counts)
+    if total <= 0:
+        return None
+    spans = [
+        (request.latency or 0.0) - (request.ttft or 0.0)
+        for request, count in zip(requests, counts, strict=True)
+        if count > 0
+    ]
+    return 1000.0 * math.fsum(spans) / total
 
 
 def weighted(
