@@ -15,6 +15,7 @@ from eagletui.model.compare import Comparison as Found
 from eagletui.model.compare import compare as compared
 from eagletui.model.compare import comparison_document, natural_baseline
 from eagletui.model.errors import UsageError
+from eagletui.model.near import nearest
 from eagletui.model.run import Run
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
@@ -25,7 +26,7 @@ FORMATS = ("table", "json", "csv", "md", "html")
 
 
 @click.command()
-@click.argument("words", metavar="A B...", nargs=-1, required=True)
+@click.argument("words", metavar="A B...", nargs=-1)
 @click.option(
     "--baseline",
     metavar="RUN",
@@ -47,6 +48,7 @@ FORMATS = ("table", "json", "csv", "md", "html")
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option("--save", metavar="NAME", help="Keep this comparison; NAME alone shows it again.")
+@click.option("--forget", metavar="NAME", help="Forget a saved comparison; its runs stay.")
 @json_option
 def compare(
     words: tuple[str, ...],
@@ -55,6 +57,7 @@ def compare(
     output: Path | None,
     force: bool,
     save: str | None,
+    forget: str | None,
     as_json: bool,
 ) -> None:
     """Put runs side by side: what differs, what is faster, what is a tie.
@@ -62,6 +65,11 @@ def compare(
     A and B are runs (an id, the beginning of one, a name), a saved comparison, or files:
     eagletui's export, bench_serving's JSONL, /generate replies. A file's runs are not kept.
     """
+    if forget is not None:
+        _forget(forget, words, as_json=as_json)
+        return
+    if not words:
+        raise UsageError("Which runs?", advice="Name two, a saved comparison, or files.")
     with open_runs() as (database, kept):
         runs, against = _chosen(kept, words, baseline)
         if save is not None:
@@ -166,3 +174,21 @@ def _save(kept: Runs, name: str, runs: Sequence[Run], baseline: str | None) -> N
             baseline=baseline or natural_baseline(runs).id,
         )
     )
+
+
+def _forget(name: str, words: Sequence[str], *, as_json: bool) -> None:
+    if words:
+        raise UsageError(
+            "--forget compares nothing.", advice="Leave the runs out, or leave --forget out."
+        )
+    with open_runs() as (_, kept):
+        if not kept.remove_comparison(name):
+            near = nearest(name, [one.name for one in kept.comparisons()], cutoff=0.6)
+            raise RunNotFound(
+                f"No comparison is called {name}.",
+                advice=f"Did you mean {near}?" if near else "`eagletui runs list` shows them all.",
+            )
+    if as_json:
+        echo_json({"forgotten": name})
+    else:
+        click.echo(visible(f"forgot {name}; its runs are kept"))
