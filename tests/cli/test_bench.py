@@ -166,6 +166,8 @@ def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
         (["--rate", "0"], 2, "--rate"),
         (["--input-tokens", "9"], 2, "An exact length of the input needs"),
         (["--out", "/nowhere/run.json"], 2, "cannot be written: No such file"),
+        (["--out", "/"], 2, "is a folder"),
+        (["--out", __file__], 2, "is there already"),
     ],
 )
 def test_wrong_usage(start: Start, words: list[str], status: int, said: str) -> None:
@@ -234,6 +236,46 @@ def test_a_claim_goes_with_its_process_and_a_read_only_disk_holds_nothing_back(
     blocked.write_text("")
     with claimed(blocked / "folder", "x", "fourth"):
         pass
+
+
+def test_a_file_that_is_there_is_written_over_when_it_is_said(start: Start, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    out.write_text("mine")
+    server = start()
+    assert bench(server, "--out", out).exit_code == 2
+    assert (out.read_text(), server.bodies) == ("mine", [])
+    assert bench(server, "--out", out, "--force").exit_code == 0
+    assert len(msgspec.json.decode(out.read_bytes(), type=Run).cells) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_each_cell_is_in_the_file_as_soon_as_it_is_measured(start: Start, tmp_path: Path) -> None:
+    """Killed in the second cell, without a word: the first one is there, kept or not."""
+    hanging = threading.Event()
+
+    def misbehave(at: int) -> str:
+        if at == 6:
+            hanging.set()
+        return "hang" if at >= 6 else ""
+
+    out = tmp_path / "run.json"
+    server = start(misbehave=misbehave)
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "eagletui", "bench", "--local", "--url", server.url),
+            *("--output-tokens", "9", "--requests", "4", "--repeats", "2", "--no-keep"),
+            *("--out", str(out)),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+    )
+    assert hanging.wait(60)
+    process.kill()
+    process.wait(60)
+    run = msgspec.json.decode(out.read_bytes(), type=Run)
+    assert (len(run.cells), run.partial) == (1, True)
+    assert [sent.output_tokens for sent in run.cells[0].requests] == [9] * 4
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
