@@ -18,9 +18,10 @@ from eagletui.bench.client import Client
 from eagletui.bench.exact import exact
 from eagletui.bench.eye import Eye
 from eagletui.bench.load import Driver, Endpoint
-from eagletui.bench.measure import Measuring, Progress
+from eagletui.bench.measure import Measuring
 from eagletui.bench.onhost import OnHost
 from eagletui.bench.plan import Plan, Prompt
+from eagletui.bench.progress import Progress
 from eagletui.bench.promptsets import SETS, read_prompts, shipped
 from eagletui.cli.reaching import connected
 from eagletui.cli.run_keeping import Keeper
@@ -31,7 +32,7 @@ from eagletui.host.python import find_python
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.literals import Literals
-from eagletui.model.run import Run, Via
+from eagletui.model.run import Cell, Run, Via
 from eagletui.model.server import Gpu
 from eagletui.model.text import visible
 from eagletui.monitor.api import Wanted
@@ -80,6 +81,7 @@ async def measure(
     told: Callable[[Progress], None],
     said: Callable[[str], None],
     started: Callable[[Measuring], None],
+    so_far: Callable[[Run], Awaitable[None]],
 ) -> tuple[Run, list[str]]:
     """Measure, and give the run with what is to be known of it.
 
@@ -87,6 +89,7 @@ async def measure(
         told: hears how far it is.
         said: hears lines for the person.
         started: gets what can be cancelled.
+        so_far: gets the run after each cell, with those that are measured.
 
     Raises:
         EagletuiError: no such server, nobody answers, the server is being measured already.
@@ -136,6 +139,14 @@ async def measure(
             surroundings=around,
         )
         keeper = Keeper(run, wanted=asked.keep, said=said)
+        begun = run
+
+        async def kept(cell: Cell) -> None:
+            await keeper.cell(cell)
+            await so_far(
+                replace(begun, ended=time.time(), cells=tuple(measuring.cells), partial=True)
+            )
+
         measuring = Measuring(
             plan,
             driver=driver,
@@ -146,7 +157,7 @@ async def measure(
             gpu_indices=target.process.gpus,
             launch=_launch(host, discovery, target) if target.process.pid else None,
             said=told,
-            kept=keeper.cell,
+            kept=kept,
             secrets=target.secrets | Literals([key] if key else []),
         )
         started(measuring)
