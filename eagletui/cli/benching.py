@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import string
 import time
@@ -31,7 +32,7 @@ from eagletui.host.python import find_python
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.literals import Literals
-from eagletui.model.run import Run, Via
+from eagletui.model.run import Cell, Run, Via
 from eagletui.model.server import Gpu
 from eagletui.model.text import visible
 from eagletui.monitor.api import Wanted
@@ -91,9 +92,26 @@ async def measure(
     Raises:
         EagletuiError: no such server, nobody answers, the server is being measured already.
     """
-    name, prompts = prompts_of(asked.prompts, asked.requests)
+    async with connected(asked.target, asked.ssh_config) as host:
+        return await measure_on(host, asked, told=told, said=said, started=started)
+
+
+async def measure_on(
+    host: Host,
+    asked: Asked,
+    *,
+    told: Callable[[Progress], None],
+    said: Callable[[str], None],
+    started: Callable[[Measuring], None],
+    measured: Callable[[Cell], None] = lambda _: None,
+) -> tuple[Run, list[str]]:
+    """The same on a host that somebody else keeps connected.
+
+    Args:
+        measured: gets each cell once it is kept.
+    """
+    name, prompts = await asyncio.to_thread(prompts_of, asked.prompts, asked.requests)
     async with AsyncExitStack() as stack:
-        host = await stack.enter_async_context(connected(asked.target, asked.ssh_config))
         discovery = Discovery(Wanted(metrics=asked.url, pid=asked.pid))
         target = await find_server(host, discovery, asked)
         key = asked.api_key or target.api_key
@@ -136,6 +154,11 @@ async def measure(
             surroundings=around,
         )
         keeper = Keeper(run, wanted=asked.keep, said=said)
+
+        async def kept(cell: Cell) -> None:
+            await keeper.cell(cell)
+            measured(cell)
+
         measuring = Measuring(
             plan,
             driver=driver,
@@ -146,7 +169,7 @@ async def measure(
             gpu_indices=target.process.gpus,
             launch=_launch(host, discovery, target) if target.process.pid else None,
             said=told,
-            kept=keeper.cell,
+            kept=kept,
             secrets=target.secrets | Literals([key] if key else []),
         )
         started(measuring)

@@ -19,6 +19,7 @@ from eagletui.tui.leaving import forgiving_terminal
 from eagletui.tui.theme import Themes, every_theme, refuse_unknown
 
 if TYPE_CHECKING:
+    from eagletui.model.benchmarking import Benchmarker
     from eagletui.model.switching import Switcher
     from eagletui.monitor.monitor import Monitor
     from eagletui.store.recording.recorder import Recorder
@@ -121,9 +122,11 @@ def open_screen(
         host = connect.make_host(where, asker=asker, ssh_config=chosen.ssh_config)
         monitor: Monitor = connect.monitor_of(host, wanted=wanted)
         switchers.append(connect.make_switcher(host))
+        benchmarkers.append(connect.make_benchmarker(host, target=where, wanted=wanted))
         return monitor
 
     switchers: list[Switcher] = []
+    benchmarkers: list[Benchmarker] = []
     called = name or target or "localhost"
     recorder: Recorder | None = None
     if options.record:
@@ -135,6 +138,7 @@ def open_screen(
         settings,
         themes=themes,
         switcher=lambda: switchers[-1],
+        benchmarker=lambda: benchmarkers[-1],
         target=called,
         read_only=options.read_only,
         recorder=recorder,

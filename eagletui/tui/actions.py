@@ -14,9 +14,14 @@ from typing import NamedTuple
 from eagletui.model.near import nearest
 
 REPLAYED = ("connecting", "servers", "main", "log", "details", "help", "legend")
-EVERYWHERE = ("connecting", "servers", "main", "log", "details", "switch", "help", "legend")
+EVERYWHERE = (
+    *("connecting", "servers", "main", "log", "details", "switch"),
+    *("bench", "help", "legend"),
+)
+_WATCHING = ("main", "servers", "log", "details")
 GROUPS = (
     "Switch",
+    "Benchmark",
     "Log",
     "Details",
     "Servers",
@@ -78,6 +83,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("restart.cancel", "c", "Cancel restart", "Cancel the restart that goes on, or close what it said at its end.", "Switch", ("main", "servers", "details", "switch", "log"), "app.cancel_restart", ("restart",), 6),
     Action("restart.answer", "a", "Answer", "Answer whether what ran before is put back.", "Switch", ("main", "servers", "details", "switch", "log"), "app.answer_restart", ("asking",), 4),
     Action("restart.resume", "U", "Go on", "Go on with a launch that was left.", "Switch", ("main", "servers", "details"), "app.resume_restart", ("unfinished",), 7),
+    Action("bench.open", "B", "Benchmark", "Measure what runs: tok/s, accept length, TTFT, cell by cell. It asks first.", "Benchmark", _WATCHING, "app.bench", ("measurable", "server"), 17),
+    Action("bench.start", "enter", "Measure", "Ask once, then measure what is chosen.", "Benchmark", ("bench",), "start", ("choosing",), 1),
+    Action("bench.less", "left", "Before", "The choice before, for the marked line.", "Benchmark", ("bench",), "cycle(-1)", ("choosing",)),
+    Action("bench.more", "right", "Change", "The next choice for the marked line.", "Benchmark", ("bench",), "cycle(1)", ("choosing",), 2),
+    Action("bench.type", "e", "Type", "Type a value for the marked line.", "Benchmark", ("bench",), "type", ("choosing",), 3),
+    Action("bench.cancel", "x", "Cancel", "End the benchmark; what was measured is kept.", "Benchmark", ("bench",), "app.cancel_bench", ("measuring",), 1),
+    Action("bench.again", "n", "New", "Choose again, and measure once more.", "Benchmark", ("bench",), "again", ("measured",), 2),
     Action("servers.list", "S", "Servers", "List the servers found on this host.", "Servers", ("main", "log", "details"), "app.servers", (), 40),
     Action("servers.open", "enter", "Watch", "Watch the marked server.", "Servers", ("servers",), "open", ("servers",), 1),
     Action("servers.log", "o", "Log file", "Follow a log file by its path on the host (a glob takes the newest match).", "Servers", ("servers",), "ask_log", ("live",), 2),

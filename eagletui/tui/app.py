@@ -15,15 +15,19 @@ from textual.color import Color, ColorParseError
 from textual.timer import Timer
 
 from eagletui.model.ask import Asker
+from eagletui.model.benchmarking import Benchmarker
+from eagletui.model.benchmarking import Moment as BenchMoment
 from eagletui.model.errors import EagletuiError
 from eagletui.model.events import LinkChanged
 from eagletui.model.feed import Feed
 from eagletui.model.state import State
 from eagletui.model.switching import Switcher
 from eagletui.tui.ask import ScreenAsker
+from eagletui.tui.benching import leave_question as leave_bench_question
 from eagletui.tui.collecting import collect_quietly
 from eagletui.tui.config import Settings
 from eagletui.tui.crash import safe_traceback
+from eagletui.tui.features.benchmarks import BenchActions
 from eagletui.tui.features.pages import PageActions
 from eagletui.tui.features.replays import ReplayActions
 from eagletui.tui.features.restarts import RestartActions
@@ -55,9 +59,10 @@ FALLBACK_THEME = "textual-dark"
 
 FeedMaker = Callable[[Asker], "Feed | Awaitable[Feed]"]
 SwitcherMaker = Callable[[], "Switcher | None"]
+BenchmarkerMaker = Callable[[], "Benchmarker | None"]
 
 
-class EagleApp(RestartActions, ReplayActions, SpanActions, PageActions):
+class EagleApp(RestartActions, BenchActions, ReplayActions, SpanActions, PageActions):
     """Watches one host.
 
     Args:
@@ -65,6 +70,7 @@ class EagleApp(RestartActions, ReplayActions, SpanActions, PageActions):
             nothing heavy is imported before, and is given the dialogs that answer its questions.
         settings: what `config.toml` says.
         switcher: who changes what runs, or what gives it once there is a feed; None for nobody.
+        benchmarker: who measures, or what gives it once there is a feed; None for nobody.
         target: the host as the person named it, for the header.
         read_only: nothing changes the host in this session.
         replay: the feed, where it is a recording: it is held, wound and has a clock of its own.
@@ -86,6 +92,7 @@ class EagleApp(RestartActions, ReplayActions, SpanActions, PageActions):
         settings: Settings | None = None,
         *,
         switcher: Switcher | SwitcherMaker | None = None,
+        benchmarker: Benchmarker | BenchmarkerMaker | None = None,
         target: str = "",
         read_only: bool = False,
         replay: Replay | None = None,
@@ -110,6 +117,9 @@ class EagleApp(RestartActions, ReplayActions, SpanActions, PageActions):
         self._feed: Feed | None = None
         self._switcher_or_maker = switcher
         self.restarts = Restarts(self, None if callable(switcher) else switcher)
+        self._benchmarker_or_maker = benchmarker
+        self.benchmarker = None if callable(benchmarker) else benchmarker
+        self.bench: BenchMoment | None = None
         self.window = self.settings.window
         self.paused_at: float | None = None
         self.rate = self.settings.interval
@@ -183,6 +193,8 @@ class EagleApp(RestartActions, ReplayActions, SpanActions, PageActions):
                 self._feed = made
             if callable(self._switcher_or_maker):
                 self.restarts.switcher = self._switcher_or_maker()
+            if callable(self._benchmarker_or_maker):
+                self.benchmarker = self._benchmarker_or_maker()
             async for events in self._feed.events():
                 if self._recorder is not None:
                     self._recorder.put(self.clock(), events)
@@ -219,6 +231,8 @@ class EagleApp(RestartActions, ReplayActions, SpanActions, PageActions):
             switchable=self.restarts.switcher is not None,
             restart=self.restarts.moment,
             unfinished=self.restarts.left,
+            measurable=self.benchmarker is not None,
+            bench=self.bench,
             replay=self.replay.standing if self.replay is not None else None,
             recording=self._recording_words(),
         )
@@ -288,12 +302,14 @@ class EagleApp(RestartActions, ReplayActions, SpanActions, PageActions):
     # --- leaving ---------------------------------------------------------------------------------
 
     async def action_quit(self) -> None:
-        """Leave; while a restart goes on, say first what that means."""
-        moment = self.restarts.active
-        if moment is None:
-            self.exit()
-        else:
+        """Leave; while something goes on, say first what that means."""
+        moment, bench = self.restarts.active, self.benching
+        if moment is not None:
             self.agreed(leave_question(moment), self.exit, no="Stay")
+        elif bench is not None:
+            self.agreed(leave_bench_question(bench), self.exit, no="Stay")
+        else:
+            self.exit()
 
     # --- which screen --------------------------------------------------------------------------
 

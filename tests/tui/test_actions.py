@@ -21,6 +21,7 @@ from eagletui.tui.actions import (
 )
 from eagletui.tui.app import EagleApp
 from eagletui.tui.help_text import help_page
+from eagletui.tui.screens.bench import BenchScreen
 from eagletui.tui.screens.connecting import ConnectingScreen
 from eagletui.tui.screens.log import LogScreen
 from eagletui.tui.screens.main import MainScreen
@@ -40,6 +41,7 @@ SCREENS = {
         LogScreen,
         DetailsScreen,
         SwitcherScreen,
+        BenchScreen,
         HelpScreen,
         LegendScreen,
     )
