@@ -20,6 +20,7 @@ from eagletui.tui.theme import Themes, every_theme, refuse_unknown
 
 if TYPE_CHECKING:
     from eagletui.model.benchmarking import Benchmarker
+    from eagletui.model.keeping import RunShelf
     from eagletui.model.switching import Switcher
     from eagletui.monitor.monitor import Monitor
     from eagletui.store.recording.recorder import Recorder
@@ -76,6 +77,13 @@ def refuse_no_terminal(advice: str) -> None:
             meaning="Standard input or standard error is a file or a pipe.",
             advice=advice,
         )
+
+
+def _shelf() -> RunShelf:
+    """The person's runs; what reads them is loaded when somebody wants to see them."""
+    from eagletui.cli.run_shelf import DiskShelf
+
+    return DiskShelf()
 
 
 def open_screen(
@@ -139,6 +147,7 @@ def open_screen(
         themes=themes,
         switcher=lambda: switchers[-1],
         benchmarker=lambda: benchmarkers[-1],
+        shelf=_shelf,
         target=called,
         read_only=options.read_only,
         recorder=recorder,

@@ -20,6 +20,7 @@ from eagletui.model.benchmarking import Moment as BenchMoment
 from eagletui.model.errors import EagletuiError
 from eagletui.model.events import LinkChanged
 from eagletui.model.feed import Feed
+from eagletui.model.keeping import RunShelf
 from eagletui.model.state import State
 from eagletui.model.switching import Switcher
 from eagletui.tui.ask import ScreenAsker
@@ -31,6 +32,7 @@ from eagletui.tui.features.benchmarks import BenchActions
 from eagletui.tui.features.pages import PageActions
 from eagletui.tui.features.replays import ReplayActions
 from eagletui.tui.features.restarts import RestartActions
+from eagletui.tui.features.runs import RunActions
 from eagletui.tui.features.span import SpanActions
 from eagletui.tui.leaving import leave_on_signals
 from eagletui.tui.messages import (
@@ -62,7 +64,7 @@ SwitcherMaker = Callable[[], "Switcher | None"]
 BenchmarkerMaker = Callable[[], "Benchmarker | None"]
 
 
-class EagleApp(RestartActions, BenchActions, ReplayActions, SpanActions, PageActions):
+class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActions, PageActions):
     """Watches one host.
 
     Args:
@@ -71,6 +73,7 @@ class EagleApp(RestartActions, BenchActions, ReplayActions, SpanActions, PageAct
         settings: what `config.toml` says.
         switcher: who changes what runs, or what gives it once there is a feed; None for nobody.
         benchmarker: who measures, or what gives it once there is a feed; None for nobody.
+        shelf: gives what was measured before, once it is wanted; None for nothing.
         target: the host as the person named it, for the header.
         read_only: nothing changes the host in this session.
         replay: the feed, where it is a recording: it is held, wound and has a clock of its own.
@@ -93,6 +96,7 @@ class EagleApp(RestartActions, BenchActions, ReplayActions, SpanActions, PageAct
         *,
         switcher: Switcher | SwitcherMaker | None = None,
         benchmarker: Benchmarker | BenchmarkerMaker | None = None,
+        shelf: Callable[[], RunShelf] | None = None,
         target: str = "",
         read_only: bool = False,
         replay: Replay | None = None,
@@ -119,6 +123,7 @@ class EagleApp(RestartActions, BenchActions, ReplayActions, SpanActions, PageAct
         self.restarts = Restarts(self, None if callable(switcher) else switcher)
         self._benchmarker_or_maker = benchmarker
         self.benchmarker = None if callable(benchmarker) else benchmarker
+        self._shelf = shelf
         self.bench: BenchMoment | None = None
         self.window = self.settings.window
         self.paused_at: float | None = None
@@ -232,6 +237,7 @@ class EagleApp(RestartActions, BenchActions, ReplayActions, SpanActions, PageAct
             restart=self.restarts.moment,
             unfinished=self.restarts.left,
             measurable=self.benchmarker is not None,
+            shelved=self._shelf is not None,
             bench=self.bench,
             replay=self.replay.standing if self.replay is not None else None,
             recording=self._recording_words(),

@@ -15,6 +15,7 @@ from eagletui.model import latest
 from eagletui.model.benchmarking import CellLine, Moment, Subject, Under, Wish
 from eagletui.model.eta import about
 from eagletui.tui import words
+from eagletui.tui.actions import first_key
 from eagletui.tui.draw import NOTHING, Field, Piece, bar, fit, line, pack, wrap
 from eagletui.tui.situation import came_up
 from eagletui.tui.switching import Question
@@ -296,6 +297,9 @@ def _head(moment: Moment, view: View, width: int) -> Iterator[Content]:
         head = f"{text} in {clock} · {moment.subject.name} · {wish_words(moment.wish)}"
         for index, part in enumerate(wrap(head, width - 2)):
             yield line((f"{glyph} ", style) if not index else "  ", (part, "bold"))
+        if moment.run:
+            key = first_key("runs.open", view.settings.keys)
+            yield line("  ", (key, "bold $accent"), (" compares it with other runs", "$quiet"))
         return
     under = moment.under
     if moment.cancelling:

@@ -44,6 +44,7 @@ class View(NamedTuple):
         unfinished: launches that somebody left.
         replay: where a replay is; None on a live host.
         measurable: whether what runs can be measured from here.
+        shelved: whether there are runs to look at.
         bench: the benchmark that goes on, or the last one.
         recording: what is to be said of the recording that is being made, "" for none.
     """
@@ -63,6 +64,7 @@ class View(NamedTuple):
     unfinished: tuple[Unfinished, ...] = ()
     replay: Standing | None = None
     measurable: bool = False
+    shelved: bool = False
     bench: BenchMoment | None = None
     recording: str = ""
 
@@ -113,6 +115,7 @@ class View(NamedTuple):
     def _bench_facts(self) -> frozenset[str]:
         facts = {
             "measurable": self.measurable,
+            "shelved": self.shelved,
             "measuring": self.bench is not None and not self.bench.over,
         }
         return frozenset(word for word, holds in facts.items() if holds)
