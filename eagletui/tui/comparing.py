@@ -40,6 +40,9 @@ PARTS = (
 _LONGEST_NAME = 24
 _SPEED = 8
 _INTERVAL = 16
+_ACCEPT = 10
+_VERDICT = 33
+"""`  ▼ slower 0.93× (0.91 to 0.96)`"""
 
 
 def lines(comparison: Comparison, width: int, *, ascii_only: bool = False) -> list[Content]:
@@ -85,9 +88,9 @@ def _speeds(
     """A bar a run with its tok/s, interval and verdict, and why."""
     cells = list(_cells(comparison, concurrency, called))
     top = max((_top(figures) for _, _, figures in cells), default=0.0)
-    yield line((f"concurrency {concurrency}", "bold $accent"), ("  tok/s, 95 % interval", "$quiet"))
-    wide = width >= 76
-    size = max(6, min(40, width - room - _SPEED - (_INTERVAL + 14 if wide else 0) - 36))
+    yield line((f"concurrency {concurrency}", "bold $accent"), ("  tok/s, accept length", "$quiet"))
+    wide = width >= 92
+    size = max(6, min(40, width - room - _SPEED - _ACCEPT - (_INTERVAL if wide else 0) - _VERDICT))
     for side, name, figures in cells:
         verdict = comparison.verdict(side.run.id, concurrency)
         share = figures.tok_s / top if figures.tok_s and top else 0.0
@@ -98,8 +101,7 @@ def _speeds(
         ]
         if wide:
             pieces.append((fit(f" {_interval(figures.tok_s_interval)}", _INTERVAL), "$quiet"))
-            accept = _number(figures.accept_length, 2)
-            pieces.append((fit(f"accept {accept}", 13), ""))
+        pieces.append((fit(f"  acc {_number(figures.accept_length, 2)}", _ACCEPT), ""))
         yield line(*pieces, *_judged(verdict)).truncate(max(1, width), ellipsis=True)
         yield from _why(comparison, side, concurrency, verdict, width)
 

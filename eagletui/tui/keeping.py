@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from eagletui.model.keeping import Kept, KeptComparison, KeptRun, KeptSession
@@ -23,10 +24,15 @@ def when(at: float) -> str:
 
 class _Column(NamedTuple):
     title: str
-    width: int
+    most: int
+    """Cells that it takes at the most, the gap behind it included; less where less is enough."""
     rank: int
     """Columns of a higher rank go first where there is no room."""
     read: Callable[[KeptRun], str]
+
+
+Columns = Sequence[tuple[_Column, int]]
+"""What there is room for, and how wide."""
 
 
 def speeds(run: KeptRun) -> str:
@@ -58,38 +64,44 @@ def _words(run: KeptRun) -> str:
 
 _COLUMNS = (
     _Column("when", 13, 0, lambda run: when(run.began)),
-    _Column("speculative", 26, 3, lambda run: run.speculative),
-    _Column("profile", 18, 6, lambda run: run.profile),
-    _Column("name", 24, 2, lambda run: run.name or run.id),
-    _Column("tok/s", 28, 0, speeds),
+    _Column("speculative", 28, 2, lambda run: run.speculative),
+    _Column("profile", 20, 6, lambda run: run.profile),
+    _Column("name", 26, 3, lambda run: run.name or run.id),
+    _Column("tok/s", 44, 0, speeds),
     _Column("accept", 8, 1, accept),
-    _Column("", 12, 1, marks),
-    _Column("model", 20, 5, lambda run: short_model(run.model)),
-    _Column("notes", 24, 4, _words),
+    _Column("", 22, 1, marks),
+    _Column("model", 24, 5, lambda run: short_model(run.model)),
+    _Column("notes", 40, 4, _words),
 )
 _MARK = 2
+_GAP = 2
 
 
-def _fitting(width: int) -> Sequence[_Column]:
-    kept = list(_COLUMNS)
-    while sum(column.width for column in kept) + _MARK > width and len(kept) > 1:
-        kept.remove(max(kept, key=lambda column: column.rank))
+def columns(runs: Sequence[KeptRun], width: int) -> Columns:
+    """The columns that say something of these runs and fit, each as wide as it needs."""
+    kept: list[tuple[_Column, int]] = []
+    for column in _COLUMNS:
+        longest = max((cell_len(column.read(run)) for run in runs), default=0)
+        if longest:
+            kept.append((column, min(column.most, max(longest, len(column.title)) + _GAP)))
+    while sum(size for _, size in kept) + _MARK > width and len(kept) > 1:
+        kept.remove(max(kept, key=lambda one: one[0].rank))
     return kept
 
 
-def head_line(width: int) -> Content:
+def head_line(shown: Columns) -> Content:
     """What stands above the columns."""
-    titles = "".join(fit(column.title, column.width) for column in _fitting(width))
+    titles = "".join(fit(column.title, size) for column, size in shown)
     return line((" " * _MARK + titles.rstrip(), "$quiet"))
 
 
-def run_line(run: KeptRun, width: int, *, marked: bool, baseline: bool) -> Content:
+def run_line(run: KeptRun, shown: Columns, width: int, *, marked: bool, baseline: bool) -> Content:
     """One run; a mark where it is chosen, another where the rest is measured against it."""
     glyph = "◆" if baseline else "●" if marked else " "
     pieces: list[tuple[str, str]] = [(fit(glyph, _MARK), "bold $accent")]
-    for column in _fitting(width):
+    for column, size in shown:
         style = {"tok/s": "bold", "": "bold $warning", "notes": "$quiet"}.get(column.title, "")
-        pieces.append((fit(fit(column.read(run), column.width - 1), column.width), style))
+        pieces.append((fit(fit(column.read(run), size - 1), size), style))
     return line(*pieces).truncate(max(1, width), ellipsis=True)
 
 
@@ -128,9 +140,10 @@ class Entry(NamedTuple):
 
 def entries(kept: Kept, width: int, marked: Sequence[str], baseline: str | None) -> Iterator[Entry]:
     """Everything that is kept, in three parts."""
-    yield Entry("", head_line(width))
+    shown = columns(kept.runs, width)
+    yield Entry("", head_line(shown))
     for run in kept.runs:
-        drawn = run_line(run, width, marked=run.id in marked, baseline=run.id == baseline)
+        drawn = run_line(run, shown, width, marked=run.id in marked, baseline=run.id == baseline)
         yield Entry(f"run:{run.id}", drawn)
     if not kept.runs:
         yield Entry("", line(("  No runs are kept yet: a benchmark makes one.", "$quiet")))

@@ -51,6 +51,7 @@ class RunsScreen(EagleScreen):
         self._marked: list[str] = []
         self._baseline: str | None = None
         self._shown: list[Entry] = []
+        self._made_of: object = None
 
     def body(self) -> Iterator[Widget]:
         runs = Options(id="runs", classes="panel")
@@ -132,6 +133,10 @@ class RunsScreen(EagleScreen):
             return
         runs = self.query_one("#runs", Options)
         width = max(20, (runs.scrollable_content_region.width or self.size.width - 4) - 1)
+        made_of = self._kept, width, tuple(self._marked), self._baseline
+        if made_of == self._made_of:
+            return
+        self._made_of = made_of
         shown = list(entries(self._kept, width, self._marked, self._baseline))
         if [entry.id for entry in shown] != [entry.id for entry in self._shown]:
             chosen = self._chosen()
