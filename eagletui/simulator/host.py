@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import socket
 import subprocess
@@ -95,6 +96,7 @@ class SimulatedHost:
         self._keeper: subprocess.Popen[bytes] | None = None
         self._ssh: SshServer | None = None
         self._lease: int | None = None
+        self._claims: list[int] = []
         self._processes: list[asyncio.subprocess.Process] = []
 
     async def __aenter__(self) -> SimulatedHost:
@@ -175,6 +177,8 @@ class SimulatedHost:
         if self._ssh is not None:
             await self._ssh.close()
             self._ssh = None
+        while self._claims:
+            os.close(self._claims.pop())
         if self._lease is not None:
             os.close(self._lease)
             self._lease = None
@@ -191,8 +195,17 @@ class SimulatedHost:
         ports: dict[int, int] = {}
         for plan in self.scenario.servers:
             usual = plan.port if self._usual else 0
+            if usual and not self._claimed(usual):
+                usual = 0
             ports[plan.port] = _free_port(usual, taken=set(ports.values()))
         return ports
+
+    def _claimed(self, port: int) -> bool:
+        """Whether no other simulated host means to use this port: its server binds it late."""
+        claim = claim_port(port)
+        if claim is not None:
+            self._claims.append(claim)
+        return claim is not None
 
     def _write_config(self) -> None:
         self.ssh_config.write_text(
@@ -246,6 +259,21 @@ def _start_keeper(folder: Folder) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         folder.keeper_command(), stdin=subprocess.PIPE, start_new_session=True, cwd="/"
     )
+
+
+def claim_port(port: int) -> int | None:
+    """A file descriptor that claims a port while it is open; None where another has claimed it."""
+    path = Path(tempfile.gettempdir()) / f"eagletui-{os.getuid()}-port-{port}.lock"
+    try:
+        claim = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(claim)
+        return None
+    return claim
 
 
 def _free_port(usual: int, *, taken: set[int]) -> int:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.text import Text
 from textual import on
 from textual.color import Color, ColorParseError
+from textual.css.query import NoMatches
 from textual.timer import Timer
+from textual.widget import MountError
 
 from eagletui.model.ask import Asker
 from eagletui.model.benchmarking import Benchmarker
@@ -50,6 +52,8 @@ from eagletui.tui.theme import Themes, every_theme, own_variables
 from eagletui.tui.view import View
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from eagletui.monitor.replay import Replay
     from eagletui.store.recording.recorder import Recorder
 
@@ -131,6 +135,7 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         self._wants_list = False
         self._due: Timer | None = None
         self._drawn_at = float("-inf")
+        self._leaving = False
         self._interrupted_at = float("-inf")
         self._themes = themes
         self._room = asyncio.Semaphore(AHEAD)
@@ -180,6 +185,21 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         if not self.is_headless:
             collect_quietly()
         self.run_worker(self._pump(), name="feed", exclusive=True, group="feed")
+
+    def exit(
+        self, result: None = None, return_code: int = 0, message: RenderableType | None = None
+    ) -> None:
+        """Leave; what is still in the queues draws nothing more.
+
+        Between the word and the end Textual mounts no widget, which would be taken for a fault.
+        """
+        self._leaving = True
+        super().exit(result, return_code, message)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A screen that was about to be put up when the word to leave came misses its widgets."""
+        if not (self._leaving and isinstance(error, MountError | NoMatches)):
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """Leave after a fault of ours: no local variables, no secrets, no control characters."""
@@ -255,6 +275,8 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
     @on(EventsArrived)
     def _take(self, message: EventsArrived) -> None:
         self._room.release()
+        if self._leaving:
+            return
         for toast in self.session.take(message.events):
             # That the old server goes is what a restart is for; how the new one fares, it says.
             news = self.restarts.active is None or toast.severity != "error"
@@ -274,8 +296,8 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
             self._due = self.set_timer(wait, self.draw_now)
 
     def draw_now(self) -> None:
-        """Let the screen on top show what is known, without waiting for the next frame."""
-        if not self.is_running:
+        """Let the uppermost full screen show what is known, without waiting for the next frame."""
+        if self._leaving or not self.is_running:
             return
         if self._due is not None:
             self._due.stop()
@@ -283,8 +305,10 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         self._drawn_at = self.monotonic()
         if not self._catching_up:  # what is true in between is true for no time
             self._go_where_it_belongs()
-        if isinstance(self.screen, EagleScreen):
-            self.screen.refresh_view()
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, EagleScreen):  # also where a dialog lies on it
+                screen.refresh_view()
+                break
 
     def _tick(self) -> None:
         """Clocks that count, where no event drew them a moment ago."""

@@ -94,7 +94,9 @@ def end_with(program: Program, number: int) -> None:
     """Send it a signal; it leaves the terminal as it was, and says so by its status."""
     program.process.send_signal(number)
     program.read(30)
-    assert program.process.wait(30) == 128 + number, plain(program.written)[-4000:].decode("utf-8", "replace")
+    assert program.process.wait(30) == 128 + number, plain(program.written)[-4000:].decode(
+        "utf-8", "replace"
+    )
     assert b"Traceback" not in program.written
     after = program.written.rpartition(b"\x1b[?1049h")[2]
     assert [code for code in RESTORED if code not in after] == []

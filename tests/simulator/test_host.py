@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -16,7 +17,8 @@ import asyncssh
 import pytest
 
 from eagletui.model.errors import HostError, UsageError
-from eagletui.simulator.host import SimulatedHost
+from eagletui.simulator import host as simulated
+from eagletui.simulator.host import SimulatedHost, claim_port, find_scenario
 from eagletui.simulator.outside import HostProcess
 
 pytestmark = pytest.mark.skipif(
@@ -377,3 +379,35 @@ def test_what_cannot_be_simulated_is_said() -> None:
         SimulatedHost("cpu", release="9.9.9")
     with pytest.raises(UsageError, match="greater than 0"):
         SimulatedHost("cpu", speed=0)
+
+
+async def test_two_hosts_at_once_do_not_take_one_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    # No server listens yet: the usual port looks free to everybody.
+    monkeypatch.setattr(simulated, "_free_port", lambda usual, taken: usual or 54321)
+    plan = find_scenario("kimi-k2.5").servers[0].port
+    first, second, third = (
+        SimulatedHost("kimi-k2.5", speed=FAST, usual_ports=True) for _ in range(3)
+    )
+    assert first._choose_ports() == {plan: plan}
+    assert second._choose_ports() == {plan: 54321}
+    await first.close()
+    assert third._choose_ports() == {plan: plan}
+    await second.close()
+    await third.close()
+
+
+@pytest.mark.parametrize("there", ["link", "folder"])
+def test_a_port_is_claimed_by_no_strange_file(
+    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lock = tmp_path / f"eagletui-{os.getuid()}-port-30000.lock"
+    if there == "link":
+        lock.symlink_to(tmp_path / "elsewhere")
+    else:
+        lock.mkdir()
+    assert claim_port(30000) is None
+    assert not (tmp_path / "elsewhere").exists()

@@ -17,6 +17,7 @@ from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.messages import EventsArrived
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.main import PANELS, MainScreen
+from eagletui.tui.screens.prompt import Prompt
 from tests.tui.driving import Clock, Hurry, QuietFeed, inject, make_app, settle
 from tests.tui.scenes import KEY, NOW, SCENES, connected, found, gpus, process, scrape
 from tests.tui.text_snapshot import screen_text
@@ -64,6 +65,28 @@ async def test_the_feed_chooses_not_the_screen() -> None:
         assert (feed.wishes, kind(app)) == ([], "servers")
         await inject(app, pilot, ev.ServerSelected(at=NOW, server=KEY))
         assert kind(app) == "main"
+
+
+@pytest.mark.parametrize("scene", ["none_found", "several", "loading", "serving"])
+async def test_what_is_queued_behind_the_word_to_leave_draws_nothing(scene: str) -> None:
+    # A signal comes at any moment: also just before the first sight of a server and its log.
+    app = make_app(SCENES["connecting"]())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        app.exit(return_code=143)
+        app.post_message(EventsArrived(SCENES[scene]()))
+        app.call_later(app.draw_now)
+    assert app.return_code == 143
+
+
+@pytest.mark.parametrize("scene", ["none_found", "several", "loading", "serving"])
+async def test_a_screen_is_about_to_be_put_up_when_the_word_to_leave_comes(scene: str) -> None:
+    app = make_app(SCENES["connecting"]())
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        app._take(EventsArrived(SCENES[scene]()))
+        app.exit(return_code=143)
+    assert app.return_code == 143
 
 
 async def test_choosing_from_the_list() -> None:
@@ -327,6 +350,32 @@ async def test_interrupt_says_how_to_leave_and_leaves_on_the_second() -> None:
         await pilot.press("ctrl+c")
         await pilot.pause()
         assert app._exit
+
+
+@pytest.mark.parametrize("dialog", ["prompt", "palette", "two"])
+async def test_what_happens_is_shown_under_a_dialog(dialog: str) -> None:
+    clock = Clock()
+    app = make_app(SCENES["serving"](), clock=clock)
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        if dialog == "palette":
+            app.action_command_palette()
+        else:
+            app.push_screen(Prompt("Tag", "one word"))
+        await settle(pilot)
+        if dialog == "two":
+            app.push_screen(Prompt("Another", "one word"))
+        await settle(pilot)
+        [below] = [screen for screen in app.screen_stack if isinstance(screen, MainScreen)]
+        assert below is not app.screen
+        assert "77" not in screen_text(app, below)
+        await inject(app, pilot, scrape(NOW + 1, 1, running=77))
+        assert "77" in screen_text(app, below)
+        before = screen_text(app, below)
+        clock.now += 61
+        app.draw_now()
+        await settle(pilot)
+        assert screen_text(app, below) != before
 
 
 async def test_a_flood_of_batches_is_drawn_at_most_ten_times_a_second(

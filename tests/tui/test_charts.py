@@ -8,11 +8,12 @@ from textual.geometry import Size
 
 from eagletui.model import events as ev
 from eagletui.model.history import History
-from eagletui.model.state import ServerState, State, fold_all
+from eagletui.model.state import ServerState, State, fold, fold_all
 from eagletui.tui.config import Settings
 from eagletui.tui.session import Session
 from eagletui.tui.verdict import verdicts
 from eagletui.tui.view import View
+from eagletui.tui.widgets.chart import Chart
 from eagletui.tui.widgets.charts import (
     ACCEPT,
     STEP,
@@ -24,6 +25,7 @@ from eagletui.tui.widgets.charts import (
     title_of,
 )
 from eagletui.tui.widgets.numbers import Numbers, number_rows
+from tests.tui.driving import Clock, inject, make_app, settle
 from tests.tui.scenes import KEY, NOW, SCENES, ready, scrape
 
 
@@ -94,6 +96,37 @@ def test_charts_are_built_on_new_samples_and_twice_a_second_at_most() -> None:
     paused = view._replace(window="1m", paused_at=NOW)
     assert clock.due(paused, 10.7)
     assert clock.due(paused._replace(paused_at=NOW - 15), 10.8)
+
+
+def test_numbers_that_grow_old_are_built_again_once() -> None:
+    state = fold_all(State(), SCENES["serving"]())
+    history = History()
+    history.add_all(SCENES["serving"]())
+    view = View(state, history, {}, NOW, Settings())
+    clock = ChartClock()
+    assert clock.due(view, 10.0)
+    for now, due in ((NOW + 4, False), (NOW + 9, True), (NOW + 19, False)):
+        assert clock.due(view._replace(now=now), now - NOW + 10.0) is due
+    gone = fold(state, ev.ServerGone(at=NOW, server=KEY))
+    view = view._replace(state=gone, now=NOW)
+    assert clock.due(view._replace(state=state), 40.0)
+    assert clock.due(view, 40.1), "a server that is gone makes its numbers old at once"
+
+
+async def test_the_last_values_of_a_server_that_is_gone_are_called_stale() -> None:
+    app = make_app(SCENES["serving"](), clock=Clock(NOW))
+    async with app.run_test(size=(120, 35)) as pilot:
+        await settle(pilot)
+        charts = list(app.screen.query(Chart))
+        assert all("stale" not in text_of(chart) for chart in charts)
+        await inject(app, pilot, ev.ServerGone(at=NOW, server=KEY))
+        assert all("stale" in text_of(chart) for chart in charts)
+
+
+def text_of(chart: Chart) -> str:
+    """What a chart says in its rows and its border."""
+    rows = "".join(text for row in chart._rows for text, _ in row)
+    return f"{rows} {chart.border_subtitle}"
 
 
 def test_the_span_of_all_holds_the_first_point_and_grows_in_steps() -> None:

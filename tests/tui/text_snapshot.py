@@ -15,10 +15,10 @@ from textual.screen import Screen
 FOLDER = Path(__file__).parent / "snapshots"
 
 
-def screen_text(app: App[Any]) -> str:
-    """Every row of the screen as composed now, without trailing blanks."""
+def screen_text(app: App[Any], screen: Screen[Any] | None = None) -> str:
+    """Every row of a screen (the one on top) as composed now, without trailing blanks."""
     # The compositor is private; this is the one place that reaches for it.
-    strips = app.screen._compositor.render_strips()
+    strips = (screen or app.screen)._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips) + "\n"
 
 

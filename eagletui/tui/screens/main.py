@@ -31,7 +31,7 @@ from eagletui.tui.widgets.gpus import Gpus
 from eagletui.tui.widgets.ladder import Ladder
 from eagletui.tui.widgets.log_holder import LogHolder
 from eagletui.tui.widgets.log_view import LogView
-from eagletui.tui.widgets.numbers import Numbers
+from eagletui.tui.widgets.numbers import Numbers, is_stale
 from eagletui.tui.widgets.panel import SUPERSCRIPTS
 from eagletui.tui.widgets.verdicts import Verdicts
 
@@ -133,6 +133,7 @@ class MainScreen(EagleScreen):
                 markers=markers,
                 now=view.now,
                 note=note_of(spec, server),
+                old=is_stale(view, server),
             )
 
     def _panel(self, number: int) -> Widget:

@@ -96,6 +96,7 @@ class _Shown(NamedTuple):
     now: float | None
     note: str
     floor: float | None
+    old: bool = False
 
 
 class _Curve(NamedTuple):
@@ -178,6 +179,7 @@ class Chart(Widget, can_focus=True):
         now: float | None = None,
         note: str = "",
         floor: float | None = 0.0,
+        old: bool = False,
     ) -> None:
         """Draw these lines from `begin` to `end`.
 
@@ -191,9 +193,10 @@ class Chart(Widget, can_focus=True):
                 the clock. None: the right edge is the present.
             note: where the value comes from, shown beside it.
             floor: lower end of the value axis; None fits it to the data.
+            old: the last values are no longer of now, however late they are.
         """
         begin, end = scale.sane_span(begin, end)
-        shown = _Shown(tuple(lines), begin, end, tuple(markers), now, note, floor)
+        shown = _Shown(tuple(lines), begin, end, tuple(markers), now, note, floor, old)
         if shown == self._shown:
             return
         self._shown = shown
@@ -304,13 +307,14 @@ class Chart(Widget, can_focus=True):
             mark = self._mark(look)
             glyph = ("-" if self.marker == "ascii" else "━") if len(mark) > 1 else mark
             last = _last(line.window, shown.end)
+            late = last is not None and now - last[0] > _patience(line.window)
             readings.append(
                 Reading(
                     name=line.name,
                     text=self._text(line, last),
                     glyph=glyph,
                     role=look.colour,
-                    stale=bool(last and live and now - last[0] > _patience(line.window)),
+                    stale=bool(last and live and (shown.old or late)),
                     named=line.role == "stack",
                 )
             )

@@ -11,6 +11,7 @@ from eagletui.model.series import Window
 from eagletui.model.state import ServerState
 from eagletui.tui.view import View
 from eagletui.tui.widgets.chart import Line
+from eagletui.tui.widgets.numbers import is_stale
 
 Role = Literal["main", "second", "third", "step", "stack"]
 
@@ -144,7 +145,8 @@ class ChartClock:
         """
         series = view.series
         span = view.span if view.paused_at is not None else view.window
-        wished = (view.state.selected, view.window, view.paused_at, span, view.settings.marker)
+        old = view.server is not None and is_stale(view, view.server)
+        wished = (old, view.state.selected, view.window, view.paused_at, span, view.settings.marker)
         key = (wished, series.version if series else -1)
         if key == self._key:
             return False
