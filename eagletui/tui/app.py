@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.text import Text
 from textual import on
@@ -20,7 +20,7 @@ from eagletui.model.ask import Asker
 from eagletui.model.benchmarking import Benchmarker
 from eagletui.model.benchmarking import Moment as BenchMoment
 from eagletui.model.errors import EagletuiError
-from eagletui.model.events import LinkChanged
+from eagletui.model.events import Event, LinkChanged
 from eagletui.model.feed import Feed
 from eagletui.model.keeping import RunShelf
 from eagletui.model.state import State
@@ -68,6 +68,19 @@ SwitcherMaker = Callable[[], "Switcher | None"]
 BenchmarkerMaker = Callable[[], "Benchmarker | None"]
 
 
+class SessionTaker(Protocol):
+    """Keeps what the charts show."""
+
+    @property
+    def words(self) -> str:
+        """Why nothing is kept for now, "" while all is well."""
+        ...
+
+    def put(self, at: float, events: Sequence[Event]) -> None:
+        """What came; never waits for a disk."""
+        ...
+
+
 class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActions, PageActions):
     """Watches one host.
 
@@ -82,6 +95,7 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         read_only: nothing changes the host in this session.
         replay: the feed, where it is a recording: it is held, wound and has a clock of its own.
         recorder: is given every event, with the moment it came.
+        sessions: the same, to keep what the charts show.
         clock: seconds since the epoch.
         monotonic: seconds that never go back.
         themes: themes to offer; None reads ours and the person's.
@@ -105,6 +119,7 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         read_only: bool = False,
         replay: Replay | None = None,
         recorder: Recorder | None = None,
+        sessions: SessionTaker | None = None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         themes: Themes | None = None,
@@ -119,7 +134,8 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         self._read_only = read_only
         self.replay = replay
         self._recorder = recorder
-        self._recorder_told = False
+        self._sessions = sessions
+        self._told: set[str] = set()
         self._catching_up = False
         self._feed_or_maker = feed
         self._feed: Feed | None = None
@@ -223,6 +239,8 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
             async for events in self._feed.events():
                 if self._recorder is not None:
                     self._recorder.put(self.clock(), events)
+                if self._sessions is not None:
+                    self._sessions.put(self.clock(), events)
                 quiet = self.replay is not None and self.replay.hurrying
                 for part in slices(events) if events else [()]:
                     await self._room.acquire()
@@ -314,7 +332,7 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         """Clocks that count, where no event drew them a moment ago."""
         if self.monotonic() - self._drawn_at >= TICK / 2:
             self.draw_now()
-        self._tell_of_recorder()
+        self._tell_of_disk()
 
     def _recording_words(self) -> str:
         if self._recorder is None:
@@ -322,12 +340,15 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
         size = f"{self._recorder.size / 1e6:.1f} MB"
         return f"● rec {size}" if self._recorder.ended is None else f"rec ended, {size}"
 
-    def _tell_of_recorder(self) -> None:
-        """Once, when it ended by itself: everything else goes on."""
-        recorder = self._recorder
-        if recorder is not None and recorder.words and not self._recorder_told:
-            self._recorder_told = True
-            self.pop_up(Toast("The recording ended", recorder.words, "warning"))
+    def _tell_of_disk(self) -> None:
+        """Once, when something is no longer kept: everything else goes on."""
+        for title, keeper in (
+            ("The recording ended", self._recorder),
+            ("What is watched is not kept", self._sessions),
+        ):
+            if keeper is not None and keeper.words and title not in self._told:
+                self._told.add(title)
+                self.pop_up(Toast(title, keeper.words, "warning"))
 
     # --- leaving ---------------------------------------------------------------------------------
 
