@@ -46,7 +46,8 @@ class DiskShelf:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._means: dict[tuple[str, float], tuple[float | None, float | None]] = {}
+        self._sessions: dict[tuple[str, float], KeptSession] = {}
+        """By id and end: one that goes on is read again."""
 
     async def kept(self) -> Kept:
         """Runs, comparisons and sessions, the newest first."""
@@ -73,25 +74,9 @@ class DiskShelf:
 
     def _session(self, series: SeriesStore, session: Session) -> KeptSession:
         key = session.id, session.ended
-        if key not in self._means:
-            self._means[key] = (
-                _mean(series, session, "tok_s"),
-                _mean(series, session, "accept_length"),
-            )
-        tok_s, accept_length = self._means[key]
-        about = {name: visible(text) for name, text in session.about.items()}
-        return KeptSession(
-            id=session.id,
-            host=visible(session.host),
-            server=visible(session.server),
-            began=session.began,
-            ended=session.ended,
-            model=about.get("model", ""),
-            speculative=about.get("speculative", ""),
-            version=about.get("version", ""),
-            tok_s=tok_s,
-            accept_length=accept_length,
-        )
+        if key not in self._sessions:
+            self._sessions[key] = kept_session(series, session)
+        return self._sessions[key]
 
     async def compare(self, runs: Sequence[str], baseline: str | None) -> Comparison:
         """Runs side by side."""
@@ -197,6 +182,29 @@ def kept_cells(run: Run) -> tuple[KeptCell, ...]:
             )
         )
     return tuple(found)
+
+
+def kept_sessions(database: Database) -> tuple[KeptSession, ...]:
+    """The newest sessions, with their means."""
+    series = SeriesStore(database)
+    return tuple(kept_session(series, one) for one in series.sessions()[:MOST_SESSIONS])
+
+
+def kept_session(series: SeriesStore, session: Session) -> KeptSession:
+    """A session in a list; everything in it is fit for a terminal."""
+    about = {name: visible(text) for name, text in session.about.items()}
+    return KeptSession(
+        id=session.id,
+        host=visible(session.host),
+        server=visible(session.server),
+        began=session.began,
+        ended=session.ended,
+        model=about.get("model", ""),
+        speculative=about.get("speculative", ""),
+        version=about.get("version", ""),
+        tok_s=_mean(series, session, "tok_s"),
+        accept_length=_mean(series, session, "accept_length"),
+    )
 
 
 def _mean_of(values: Sequence[float | None]) -> float | None:

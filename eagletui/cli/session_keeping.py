@@ -42,6 +42,10 @@ _KINDS = (
     ev.LinkChanged,
 )
 
+_POINTS = (ev.Scraped, ev.DecodeSample, ev.StepsChanged)
+LATE = 30.0
+"""Seconds that a point may take from the host to here."""
+
 
 class SessionKeeper:
     """A thread that folds events into sessions and writes them.
@@ -76,9 +80,17 @@ class SessionKeeper:
         self._thread = threading.Thread(target=self._run, name="sessions", daemon=True)
         self._thread.start()
 
-    def put(self, at: float, events: Sequence[ev.Event]) -> None:  # noqa: ARG002
-        """Take what came; costs nothing but a look at each event's kind."""
-        self._waiting.extend(event for event in events if isinstance(event, _KINDS))
+    def put(self, at: float, events: Sequence[ev.Event]) -> None:
+        """Take what came; costs nothing but a look at each event's kind.
+
+        What an old log tells of the time before was watched by another session, or by nobody.
+        """
+        self._waiting.extend(
+            event
+            for event in events
+            if isinstance(event, _KINDS)
+            and not (isinstance(event, _POINTS) and at - event.at > LATE)
+        )
 
     def close(self, timeout: float | None = LAST_WAIT) -> None:
         """Write what there is, and end."""
@@ -156,7 +168,8 @@ class Sessions:
         state = self._state.servers.get(server)
         if state is None:
             return
-        launch = state.process.pid, state.process.started_at, state.speculative.short
+        # Not k: an adaptive server changes it while it runs.
+        launch = state.process.pid, state.process.started_at, state.restarts
         recorder = self._open.get(server)
         if recorder is None or (value is not None and self._of[server] != launch):
             if value is None:

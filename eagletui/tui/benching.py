@@ -394,7 +394,7 @@ def _measured(cell: CellLine, name: str, columns: Sequence[_Column], room: int) 
 def _coming(moment: Moment, name: str, number: int, width: int) -> Content:
     under = moment.under
     if under is not None and under.number == number:
-        speed = f"{under.tok_s:.0f} tok/s" if under.tok_s is not None else ""
+        speed = f"{words.rate(under.tok_s)} tok/s" if under.tok_s is not None else ""
         doing = "warm-up " if under.warming else ""
         text = f"{doing}{under.done}/{under.requests} requests"
         return line(
@@ -409,7 +409,7 @@ def _coming(moment: Moment, name: str, number: int, width: int) -> Content:
 
 def _doubts(cell: CellLine, width: int) -> Iterator[Content]:
     name = f"c={cell.concurrency} {cell.repeat + 1}: "
-    if cell.why:
+    if cell.why and cell.stopped != "cancelled":
         ended = "ended early" if cell.stopped else "in doubt"
         for part in _indented(f"{name}{ended}: {cell.why}", "▲ ", width):
             yield line((part, "bold $warning"))

@@ -87,6 +87,7 @@ def _speeds(
 ) -> Iterator[Content]:
     """A bar a run with its tok/s, interval and verdict, and why."""
     cells = list(_cells(comparison, concurrency, called))
+    shared = _shared(comparison, concurrency)
     top = max((_top(figures) for _, _, figures in cells), default=0.0)
     yield line((f"concurrency {concurrency}", "bold $accent"), ("  tok/s, accept length", "$quiet"))
     wide = width >= 92
@@ -103,7 +104,11 @@ def _speeds(
             pieces.append((fit(f" {_interval(figures.tok_s_interval)}", _INTERVAL), "$quiet"))
         pieces.append((fit(f"  acc {_number(figures.accept_length, 2)}", _ACCEPT), ""))
         yield line(*pieces, *_judged(verdict)).truncate(max(1, width), ellipsis=True)
-        yield from _why(comparison, side, concurrency, verdict, width)
+        yield from _pays(comparison, side, concurrency, width)
+        if verdict is not None and not shared:
+            yield from _why(verdict, width)
+    if shared is not None:
+        yield from _why(shared, width)
 
 
 def _top(figures: Figures) -> float:
@@ -127,19 +132,28 @@ def _judged(verdict: Verdict | None) -> list[Piece]:
     return [(f"  {glyph} {verdict.verdict}", style), ratio]
 
 
-def _why(
-    comparison: Comparison, side: Side, concurrency: int, verdict: Verdict | None, width: int
-) -> Iterator[Content]:
-    """What must be known of a verdict, and whether drafting pays."""
+def _pays(comparison: Comparison, side: Side, concurrency: int, width: int) -> Iterator[Content]:
+    """Whether drafting pays, and from where on it would."""
     for even in comparison.break_even:
         if even.run == side.run.id and even.concurrency == concurrency:
             pays = "" if even.pays else ": it does not pay"
             glyph, style = ("✔", "$success") if even.pays else ("✖", "bold $warning")
-            yield line(f"    {glyph} ", (fit(f"{even.text}{pays}", width - 6).rstrip(), style))
-    if verdict is not None and verdict.why:
-        style = "bold $warning" if verdict.verdict == "not comparable" else "$quiet"
-        for part in wrap(visible(verdict.why), width - 6):
-            yield line("      ", (part, style))
+            for index, part in enumerate(wrap(f"{even.text}{pays}", width - 6)):
+                yield line("      " if index else f"    {glyph} ", (part, style))
+
+
+def _shared(comparison: Comparison, concurrency: int) -> Verdict | None:
+    """One of several verdicts that all have the same reason: it is said once."""
+    found = [one for one in comparison.verdicts if one.concurrency == concurrency]
+    same = len(found) > 1 and len({(one.why, one.verdict == "tie") for one in found}) == 1
+    return found[0] if same else None
+
+
+def _why(verdict: Verdict, width: int) -> Iterator[Content]:
+    """What must be known of it."""
+    style = "bold $warning" if verdict.verdict == "not comparable" else "$quiet"
+    for part in wrap(visible(verdict.why), width - 6) if verdict.why else ():
+        yield line("      ", (part, style))
 
 
 # --- what explains it -----------------------------------------------------------------------------
@@ -172,7 +186,11 @@ def _steps(
         if figures.step_ms
     ]
     top = max((figures.step_ms or 0.0 for _, _, figures in every), default=0.0)
-    size = max(8, min(50, width - room - 8 - 46))
+    parted = any(sum(time > 0.0 for time in part_times(figures)) > 1 for _, _, figures in every)
+    size = max(8, min(50, width - room - 8 - (36 if parted else 8)))
+    if parted:
+        legend = [f"{part.ascii if ascii_only else part.glyph} {part.name}" for part in PARTS]
+        yield line((fit("", 6 + room), ""), ("  ".join(legend), "$quiet"))
     for concurrency, name, figures in every:
         times = part_times(figures)
         pieces: list[Piece] = [(fit(f"c={concurrency}", 6), "$quiet"), (fit(name, room), "bold")]
@@ -183,12 +201,8 @@ def _steps(
             pieces.append(((part.ascii if ascii_only else part.glyph) * length, part.style))
         pieces.append(" " * (size - used))
         pieces.append((fit(_number(figures.step_ms, 2), 8, "right"), "bold"))
-        known = [
-            f"{part.ascii if ascii_only else part.glyph} {part.name} {time:.2f}"
-            for part, time in zip(PARTS, times, strict=True)
-            if time > 0.0 and len([t for t in times if t > 0.0]) > 1
-        ]
-        pieces.append((f"  {'  '.join(known)}", "$quiet"))
+        if sum(time > 0.0 for time in times) > 1:
+            pieces.append((f"  = {' + '.join(f'{time:.2f}' for time in times)}", "$quiet"))
         yield line(*pieces).truncate(max(1, width), ellipsis=True)
 
 
@@ -218,17 +232,21 @@ def _latencies(
     for concurrency in comparison.concurrencies:
         for _, name, figures in _cells(comparison, concurrency, called):
             first, each = (_pair(times) for times in (figures.ttft_ms, figures.tpot_ms))
+            if not first and not each:
+                continue
             yield line(
                 (fit(f"c={concurrency}", 6), "$quiet"),
                 (fit(name, room), "bold"),
                 ("TTFT ", "$quiet"),
-                fit(first, 18),
+                fit(first or NOTHING, 18),
                 ("TPOT ", "$quiet"),
-                fit(each, 16),
+                fit(each or NOTHING, 16),
             ).truncate(max(1, width), ellipsis=True)
 
 
 def _pair(times: dict[str, float | None]) -> str:
+    if times["p50"] is None and times["p99"] is None:
+        return ""
     return f"{_number(times['p50'], 1)} / {_number(times['p99'], 1)}"
 
 

@@ -64,7 +64,7 @@ def _words(run: KeptRun) -> str:
 
 _COLUMNS = (
     _Column("when", 13, 0, lambda run: when(run.began)),
-    _Column("speculative", 28, 2, lambda run: run.speculative),
+    _Column("speculative", 36, 2, lambda run: run.speculative),
     _Column("profile", 20, 6, lambda run: run.profile),
     _Column("name", 26, 3, lambda run: run.name or run.id),
     _Column("tok/s", 44, 0, speeds),
@@ -103,6 +103,12 @@ def run_line(run: KeptRun, shown: Columns, width: int, *, marked: bool, baseline
         style = {"tok/s": "bold", "": "bold $warning", "notes": "$quiet"}.get(column.title, "")
         pieces.append((fit(fit(column.read(run), size - 1), size), style))
     return line(*pieces).truncate(max(1, width), ellipsis=True)
+
+
+def run_words(run: KeptRun) -> str:
+    """A run in a line of its own: what a narrow list leaves out."""
+    parts = (run.name or run.id, short_model(run.model), run.host, run.prompts, _words(run))
+    return " · ".join(part for part in parts if part)
 
 
 def comparison_line(saved: KeptComparison, known: Kept, width: int) -> Content:

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from eagletui.model.benchmarking import Benchmarker
 from eagletui.model.events import Event
+from eagletui.model.keeping import RunShelf
 from eagletui.model.switching import Switcher
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import Settings
@@ -81,6 +82,7 @@ def make_app(
     read_only: bool = False,
     switcher: Switcher | None = None,
     benchmarker: Benchmarker | None = None,
+    shelf: RunShelf | None = None,
 ) -> EagleApp:
     """An app on a quiet feed at the scenes' moment, where the clock stands still."""
     return EagleApp(
@@ -88,6 +90,7 @@ def make_app(
         settings,
         switcher=switcher,
         benchmarker=benchmarker,
+        shelf=None if shelf is None else lambda: shelf,
         target="gpu1",
         read_only=read_only,
         clock=clock or Clock(),

@@ -15,7 +15,8 @@ from eagletui.model.errors import EagletuiError
 from eagletui.model.keeping import Kept, KeptRun, RunShelf
 from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
-from eagletui.tui.keeping import Entry, entries
+from eagletui.tui.draw import fit
+from eagletui.tui.keeping import Entry, entries, run_words
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
@@ -133,6 +134,10 @@ class RunsScreen(EagleScreen):
             return
         runs = self.query_one("#runs", Options)
         width = max(20, (runs.scrollable_content_region.width or self.size.width - 4) - 1)
+        run = self._run()
+        subtitle = fit(run_words(run), max(1, width - 4)).rstrip() if run is not None else ""
+        if runs.border_subtitle != subtitle:
+            runs.border_subtitle = Content(subtitle)
         made_of = self._kept, width, tuple(self._marked), self._baseline
         if made_of == self._made_of:
             return

@@ -124,7 +124,7 @@ class StepCurve(Widget):
             axis=axis,
             span=1.0,
             gutter=_GUTTER,
-            ticks=[(across(point.k), f"k={point.k}") for point in self.points],
+            ticks=[(across(point.k), f"k={point.k}: {point.tok_s:,.0f}") for point in self.points],
             marks=(),
             glyphs=Glyphs.ASCII if plain else Glyphs.LINES,
         )
