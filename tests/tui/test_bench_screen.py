@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 
 from eagletui.model.benchmarking import Subject, Wish
 from eagletui.tui.app import EagleApp
-from eagletui.tui.benching import ENTRIES, complaint, cycled, plan_words, text_of, typed
+from eagletui.tui.bench_form import ENTRIES, complaint, cycled, text_of, typed
+from eagletui.tui.benching import plan_words
 from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.screens.bench import BenchScreen
 from eagletui.tui.screens.confirm import Confirm

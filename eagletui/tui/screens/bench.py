@@ -13,18 +13,8 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from eagletui.model.benchmarking import Wish
-from eagletui.tui.benching import (
-    ENTRIES,
-    complaint,
-    cycled,
-    entry_line,
-    load_words,
-    moment_lines,
-    plan_words,
-    refusal,
-    text_of,
-    typed,
-)
+from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text_of, typed
+from eagletui.tui.benching import load_words, moment_lines, plan_words, refusal
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import line, page, wrap
 from eagletui.tui.screens.base import EagleScreen
