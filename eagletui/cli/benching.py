@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import string
 import time
@@ -94,9 +95,22 @@ async def measure(
     Raises:
         EagletuiError: no such server, nobody answers, the server is being measured already.
     """
-    name, prompts = prompts_of(asked.prompts, asked.requests)
+    async with connected(asked.target, asked.ssh_config) as host:
+        return await measure_on(host, asked, told=told, said=said, started=started, so_far=so_far)
+
+
+async def measure_on(
+    host: Host,
+    asked: Asked,
+    *,
+    told: Callable[[Progress], None],
+    said: Callable[[str], None],
+    started: Callable[[Measuring], None],
+    so_far: Callable[[Run], Awaitable[None]],
+) -> tuple[Run, list[str]]:
+    """The same on a host that somebody else keeps connected."""
+    name, prompts = await asyncio.to_thread(prompts_of, asked.prompts, asked.requests)
     async with AsyncExitStack() as stack:
-        host = await stack.enter_async_context(connected(asked.target, asked.ssh_config))
         discovery = Discovery(Wanted(metrics=asked.url, pid=asked.pid))
         target = await find_server(host, discovery, asked)
         key = asked.api_key or target.api_key

@@ -79,7 +79,7 @@ def compare(
         if form == "json" and output is None:
             echo_json(comparison_document(found))
             return
-        text = _text(form, found, database)
+        text = report_text(form, found, database)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -89,7 +89,8 @@ def compare(
     click.echo(visible(str(output)), err=True)
 
 
-def _text(form: str, found: Found, database: Database) -> str:
+def report_text(form: str, found: Found, database: Database) -> str:
+    """A comparison in one of `FORMATS`."""
     from eagletui.store.reports.text import csv_text, markdown_lines, table_lines
 
     if form == "csv":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eagletui.cli.benchmarking import HostBenchmarker
 from eagletui.cli.options import api_key_from
 from eagletui.cli.shelf import all_profiles
 from eagletui.cli.switching import HostSwitcher
@@ -58,6 +59,11 @@ def make_monitor(
 def monitor_of(host: Host, *, wanted: Wanted) -> Monitor:
     """A monitor of this host, which it connects and keeps connected."""
     return Monitor(host, wanted=wanted, memory=LaunchMemory(launches_file()))
+
+
+def make_benchmarker(host: Host, *, target: str | None, wanted: Wanted) -> HostBenchmarker:
+    """What measures the servers of a host that a monitor keeps connected."""
+    return HostBenchmarker(host, target=target, api_key=wanted.api_key)
 
 
 def make_switcher(host: Host) -> HostSwitcher:

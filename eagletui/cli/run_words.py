@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from eagletui.model.compare import compare
+from eagletui.model.keeping import KeptSession
 from eagletui.model.run import Run
 from eagletui.store.reports.sheets import figure_sheets
 from eagletui.store.reports.text import aligned
@@ -15,13 +16,22 @@ from eagletui.store.runs.runs import Comparison, RunRow
 # --- list -----------------------------------------------------------------------------------------
 
 
-def list_document(rows: Sequence[RunRow], saved: Sequence[Comparison]) -> dict[str, Any]:
-    """The contract of `runs list --json`."""
-    return {"runs": list(rows), "comparisons": list(saved)}
+def list_document(
+    rows: Sequence[RunRow],
+    saved: Sequence[Comparison],
+    watched: Sequence[KeptSession] | None = None,
+) -> dict[str, Any]:
+    """The contract of `runs list --json`; `sessions` only where they were asked for."""
+    sessions = {} if watched is None else {"sessions": list(watched)}
+    return {"runs": list(rows), "comparisons": list(saved), **sessions}
 
 
-def list_lines(rows: Sequence[RunRow], saved: Sequence[Comparison]) -> Iterator[str]:
-    """One line a run, then one a saved comparison."""
+def list_lines(
+    rows: Sequence[RunRow],
+    saved: Sequence[Comparison],
+    watched: Sequence[KeptSession] | None = None,
+) -> Iterator[str]:
+    """One line a run, then one a saved comparison, then one a session."""
     if not rows:
         yield "No runs are kept. `eagletui bench` measures one; `eagletui runs import` takes files."
     table = [
@@ -40,6 +50,24 @@ def list_lines(rows: Sequence[RunRow], saved: Sequence[Comparison]) -> Iterator[
         yield ""
     for one in saved:
         yield f"comparison {one.name}: {', '.join(one.runs)} against {one.baseline}"
+    if watched is None:
+        return
+    yield ""
+    if not watched:
+        yield "No sessions are kept. The live screen keeps what it watches."
+    yield from aligned(
+        [
+            (
+                f"session {when(one.began)}",
+                f"{max(0.0, one.ended - one.began) / 60:.0f} min",
+                "" if one.tok_s is None else f"{one.tok_s:.1f} tok/s",
+                "" if one.accept_length is None else f"accept {one.accept_length:.2f}",
+                one.speculative,
+                f"{one.model} {one.host} {one.server}".strip(),
+            )
+            for one in watched
+        ]
+    )
 
 
 def when(at: float) -> str:

@@ -26,16 +26,20 @@ def runs() -> None:
 
 @runs.command("list")
 @click.option("--tag", metavar="TAG", help="Only runs with this tag.")
+@click.option("--sessions", is_flag=True, help="The servers that were watched as well.")
 @json_option
-def list_(tag: str | None, as_json: bool) -> None:
+def list_(tag: str | None, sessions: bool, as_json: bool) -> None:
     """List every run, the newest first."""
-    with open_runs() as (_, kept):
+    from eagletui.cli.run_shelf import kept_sessions
+
+    with open_runs() as (database, kept):
         rows = [row for row in kept.rows() if tag is None or tag in row.tags]
         saved = kept.comparisons()
+        watched = kept_sessions(database) if sessions else None
     if as_json:
-        echo_json(list_document(rows, saved))
+        echo_json(list_document(rows, saved, watched))
         return
-    for line in list_lines(rows, saved):
+    for line in list_lines(rows, saved, watched):
         click.echo(visible(line))
 
 

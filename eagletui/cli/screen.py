@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from msgspec.structs import replace
@@ -19,6 +19,10 @@ from eagletui.tui.leaving import forgiving_terminal
 from eagletui.tui.theme import Themes, every_theme, refuse_unknown
 
 if TYPE_CHECKING:
+    from eagletui.cli.session_keeping import SessionKeeper
+    from eagletui.model.benchmarking import Benchmarker
+    from eagletui.model.events import Event
+    from eagletui.model.keeping import RunShelf
     from eagletui.model.switching import Switcher
     from eagletui.monitor.monitor import Monitor
     from eagletui.store.recording.recorder import Recorder
@@ -77,6 +81,40 @@ def refuse_no_terminal(advice: str) -> None:
         )
 
 
+class _LateKeeper:
+    """A `SessionKeeper` that is made with the first events, behind the first paint."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._keeper: SessionKeeper | None = None
+
+    @property
+    def words(self) -> str:
+        """The keeper's."""
+        return self._keeper.words if self._keeper is not None else ""
+
+    def put(self, at: float, events: Sequence[Event]) -> None:
+        """Take what came."""
+        if self._keeper is None:
+            from eagletui.cli.session_keeping import SessionKeeper
+            from eagletui.store.places import runs_file
+
+            self._keeper = SessionKeeper(self._host, runs_file())
+        self._keeper.put(at, events)
+
+    def close(self) -> None:
+        """Write what there is."""
+        if self._keeper is not None:
+            self._keeper.close()
+
+
+def _shelf() -> RunShelf:
+    """The person's runs; what reads them is loaded when somebody wants to see them."""
+    from eagletui.cli.run_shelf import DiskShelf
+
+    return DiskShelf()
+
+
 def open_screen(
     target: str | None,
     options: ScreenOptions,
@@ -121,28 +159,37 @@ def open_screen(
         host = connect.make_host(where, asker=asker, ssh_config=chosen.ssh_config)
         monitor: Monitor = connect.monitor_of(host, wanted=wanted)
         switchers.append(connect.make_switcher(host))
+        benchmarkers.append(connect.make_benchmarker(host, target=where, wanted=wanted))
         return monitor
 
     switchers: list[Switcher] = []
+    benchmarkers: list[Benchmarker] = []
     called = name or target or "localhost"
     recorder: Recorder | None = None
     if options.record:
         from eagletui.cli.recording import open_recorder
 
         recorder = open_recorder(options.record, host=called)
+    # A simulated host's series are nobody's yesterday.
+    keeper = _LateKeeper(called) if settings.keep_sessions and before is None else None
     app = EagleApp(
         make,
         settings,
         themes=themes,
         switcher=lambda: switchers[-1],
+        benchmarker=lambda: benchmarkers[-1],
+        shelf=_shelf,
         target=called,
         read_only=options.read_only,
         recorder=recorder,
+        sessions=keeper,
     )
     try:
         with forgiving_terminal():
             app.run()
     finally:
+        if keeper is not None:
+            keeper.close()
         if recorder is not None:
             from eagletui.cli.recording import close_recorder
 

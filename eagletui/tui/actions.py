@@ -14,9 +14,16 @@ from typing import NamedTuple
 from eagletui.model.near import nearest
 
 REPLAYED = ("connecting", "servers", "main", "log", "details", "help", "legend")
-EVERYWHERE = ("connecting", "servers", "main", "log", "details", "switch", "help", "legend")
+EVERYWHERE = (
+    *("connecting", "servers", "main", "log", "details", "switch"),
+    *("bench", "runs", "compare", "watched", "help", "legend"),
+)
+_WATCHING = ("main", "servers", "log", "details")
+_OTHERS = ("switch", "bench", "runs", "compare", "watched")
 GROUPS = (
     "Switch",
+    "Benchmark",
+    "Runs",
     "Log",
     "Details",
     "Servers",
@@ -75,9 +82,27 @@ ACTIONS: tuple[Action, ...] = (
     Action("switch.environment", "3", "Environment", "Focus the list of environments.", "Switch", ("switch",), "choose(3)"),
     Action("switch.effect", "4", "Effect", "Focus what the choice would do; the arrows scroll it.", "Switch", ("switch",), "choose(4)", (), 2),
     Action("profile.import", "I", "Import", "Write what runs as a profile of yours, secrets left out.", "Switch", ("main", "log", "details", "switch"), "app.import_profile", ("switcher", "server")),
-    Action("restart.cancel", "c", "Cancel restart", "Cancel the restart that goes on, or close what it said at its end.", "Switch", ("main", "servers", "details", "switch", "log"), "app.cancel_restart", ("restart",), 6),
-    Action("restart.answer", "a", "Answer", "Answer whether what ran before is put back.", "Switch", ("main", "servers", "details", "switch", "log"), "app.answer_restart", ("asking",), 4),
+    Action("restart.cancel", "c", "Cancel restart", "Cancel the restart that goes on, or close what it said at its end.", "Switch", (*_WATCHING, *_OTHERS), "app.cancel_restart", ("restart",), 6),
+    Action("restart.answer", "a", "Answer", "Answer whether what ran before is put back.", "Switch", (*_WATCHING, *_OTHERS), "app.answer_restart", ("asking",), 4),
     Action("restart.resume", "U", "Go on", "Go on with a launch that was left.", "Switch", ("main", "servers", "details"), "app.resume_restart", ("unfinished",), 7),
+    Action("bench.open", "B", "Benchmark", "Measure what runs: tok/s, accept length, TTFT, cell by cell. It asks first.", "Benchmark", _WATCHING, "app.bench", ("measurable", "server"), 17),
+    Action("bench.start", "enter", "Measure", "Ask once, then measure what is chosen.", "Benchmark", ("bench",), "start", ("choosing",), 1),
+    Action("bench.less", "left", "Before", "The choice before, for the marked line.", "Benchmark", ("bench",), "cycle(-1)", ("choosing",)),
+    Action("bench.more", "right", "Change", "The next choice for the marked line.", "Benchmark", ("bench",), "cycle(1)", ("choosing",), 2),
+    Action("bench.type", "e", "Type", "Type a value for the marked line.", "Benchmark", ("bench",), "type", ("choosing",), 3),
+    Action("bench.cancel", "x", "Cancel", "End the benchmark; what was measured is kept.", "Benchmark", ("bench",), "app.cancel_bench", ("measuring",), 1),
+    Action("bench.again", "n", "New", "Choose again, and measure once more.", "Benchmark", ("bench",), "again", ("measured",), 2),
+    Action("runs.open", "C", "Runs", "List what was measured and watched before, and put runs side by side.", "Runs", (*_WATCHING, "bench"), "app.runs", ("shelved",), 18),
+    Action("runs.compare", "enter", "Compare", "Put the marked runs side by side, or open what the cursor is on.", "Runs", ("runs",), "open", ("openable",), 1),
+    Action("runs.mark", "space", "Mark", "Mark this run, or take the mark away.", "Runs", ("runs",), "mark", ("sound",), 2),
+    Action("runs.baseline", "b", "Baseline", "Measure the others against this run; once more lets the runs choose.", "Runs", ("runs",), "baseline", ("sound",), 3),
+    Action("runs.note", "n", "Note", "Write notes on this run.", "Runs", ("runs",), "note", ("run",), 4),
+    Action("runs.tag", "t", "Tags", "Put tags on this run, or take them off.", "Runs", ("runs",), "tag", ("run",), 5),
+    Action("runs.rename", "N", "Name", "Give this run another name.", "Runs", ("runs",), "rename", ("run",), 6),
+    Action("compare.baseline", "b", "Baseline", "Measure against the next of the runs.", "Runs", ("compare",), "baseline", ("compared",), 1),
+    Action("compare.save", "w", "Save", "Keep this comparison under a name.", "Runs", ("compare",), "save", ("compared",), 2),
+    Action("compare.markdown", "m", "Markdown", "Write a report that can be pasted into an issue.", "Runs", ("compare",), "report('md')", ("compared",), 3),
+    Action("compare.html", "h", "HTML", "Write a report with pictures: one file, no scripts.", "Runs", ("compare",), "report('html')", ("compared",), 4),
     Action("servers.list", "S", "Servers", "List the servers found on this host.", "Servers", ("main", "log", "details"), "app.servers", (), 40),
     Action("servers.open", "enter", "Watch", "Watch the marked server.", "Servers", ("servers",), "open", ("servers",), 1),
     Action("servers.log", "o", "Log file", "Follow a log file by its path on the host (a glob takes the newest match).", "Servers", ("servers",), "ask_log", ("live",), 2),

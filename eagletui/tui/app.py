@@ -5,54 +5,51 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.text import Text
 from textual import on
-from textual.app import App
 from textual.color import Color, ColorParseError
 from textual.css.query import NoMatches
-from textual.theme import ThemeProvider
 from textual.timer import Timer
 from textual.widget import MountError
 
 from eagletui.model.ask import Asker
+from eagletui.model.benchmarking import Benchmarker
+from eagletui.model.benchmarking import Moment as BenchMoment
 from eagletui.model.errors import EagletuiError
-from eagletui.model.events import LinkChanged
+from eagletui.model.events import Event, LinkChanged
 from eagletui.model.feed import Feed
+from eagletui.model.keeping import RunShelf
 from eagletui.model.state import State
-from eagletui.model.switching import Choice, LockHeld, Switcher
-from eagletui.model.text import visible
+from eagletui.model.switching import Switcher
 from eagletui.tui.ask import ScreenAsker
+from eagletui.tui.benching import leave_question as leave_bench_question
 from eagletui.tui.collecting import collect_quietly
-from eagletui.tui.config import INTERVALS, Settings
+from eagletui.tui.config import Settings
 from eagletui.tui.crash import safe_traceback
+from eagletui.tui.features.benchmarks import BenchActions
+from eagletui.tui.features.pages import PageActions
+from eagletui.tui.features.replays import ReplayActions
+from eagletui.tui.features.restarts import RestartActions
+from eagletui.tui.features.runs import RunActions
+from eagletui.tui.features.span import SpanActions
 from eagletui.tui.leaving import leave_on_signals
 from eagletui.tui.messages import (
     EventsArrived,
-    LockRead,
-    RestartMoved,
-    RestartRefused,
-    UnfinishedFound,
 )
-from eagletui.tui.palette import ActionCommands, Palette
+from eagletui.tui.palette import ActionCommands
 from eagletui.tui.restarting import Restarts
 from eagletui.tui.screens.base import EagleScreen
-from eagletui.tui.screens.confirm import Confirm, PutBack
 from eagletui.tui.screens.connecting import ConnectingScreen
 from eagletui.tui.session import Session, Toast, slices
 from eagletui.tui.switching import (
-    Question,
-    cancel_question,
     leave_question,
-    lock_question,
-    put_back_question,
-    resume_question,
 )
 from eagletui.tui.theme import Themes, every_theme, own_variables
-from eagletui.tui.view import WINDOW_NAMES, View
+from eagletui.tui.view import View
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -68,9 +65,23 @@ FALLBACK_THEME = "textual-dark"
 
 FeedMaker = Callable[[Asker], "Feed | Awaitable[Feed]"]
 SwitcherMaker = Callable[[], "Switcher | None"]
+BenchmarkerMaker = Callable[[], "Benchmarker | None"]
 
 
-class EagleApp(App[None]):
+class SessionTaker(Protocol):
+    """Keeps what the charts show."""
+
+    @property
+    def words(self) -> str:
+        """Why nothing is kept for now, "" while all is well."""
+        ...
+
+    def put(self, at: float, events: Sequence[Event]) -> None:
+        """What came; never waits for a disk."""
+        ...
+
+
+class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActions, PageActions):
     """Watches one host.
 
     Args:
@@ -78,10 +89,13 @@ class EagleApp(App[None]):
             nothing heavy is imported before, and is given the dialogs that answer its questions.
         settings: what `config.toml` says.
         switcher: who changes what runs, or what gives it once there is a feed; None for nobody.
+        benchmarker: who measures, or what gives it once there is a feed; None for nobody.
+        shelf: gives what was measured before, once it is wanted; None for nothing.
         target: the host as the person named it, for the header.
         read_only: nothing changes the host in this session.
         replay: the feed, where it is a recording: it is held, wound and has a clock of its own.
         recorder: is given every event, with the moment it came.
+        sessions: the same, to keep what the charts show.
         clock: seconds since the epoch.
         monotonic: seconds that never go back.
         themes: themes to offer; None reads ours and the person's.
@@ -99,10 +113,13 @@ class EagleApp(App[None]):
         settings: Settings | None = None,
         *,
         switcher: Switcher | SwitcherMaker | None = None,
+        benchmarker: Benchmarker | BenchmarkerMaker | None = None,
+        shelf: Callable[[], RunShelf] | None = None,
         target: str = "",
         read_only: bool = False,
         replay: Replay | None = None,
         recorder: Recorder | None = None,
+        sessions: SessionTaker | None = None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         themes: Themes | None = None,
@@ -117,15 +134,20 @@ class EagleApp(App[None]):
         self._read_only = read_only
         self.replay = replay
         self._recorder = recorder
-        self._recorder_told = False
+        self._sessions = sessions
+        self._told: set[str] = set()
         self._catching_up = False
         self._feed_or_maker = feed
         self._feed: Feed | None = None
         self._switcher_or_maker = switcher
         self.restarts = Restarts(self, None if callable(switcher) else switcher)
-        self._window = self.settings.window
-        self._paused_at: float | None = None
-        self._rate = self.settings.interval
+        self._benchmarker_or_maker = benchmarker
+        self.benchmarker = None if callable(benchmarker) else benchmarker
+        self._shelf = shelf
+        self.bench: BenchMoment | None = None
+        self.window = self.settings.window
+        self.paused_at: float | None = None
+        self.rate = self.settings.interval
         self._wants_list = False
         self._due: Timer | None = None
         self._drawn_at = float("-inf")
@@ -212,9 +234,13 @@ class EagleApp(App[None]):
                 self._feed = made
             if callable(self._switcher_or_maker):
                 self.restarts.switcher = self._switcher_or_maker()
+            if callable(self._benchmarker_or_maker):
+                self.benchmarker = self._benchmarker_or_maker()
             async for events in self._feed.events():
                 if self._recorder is not None:
                     self._recorder.put(self.clock(), events)
+                if self._sessions is not None:
+                    self._sessions.put(self.clock(), events)
                 quiet = self.replay is not None and self.replay.hurrying
                 for part in slices(events) if events else [()]:
                     await self._room.acquire()
@@ -240,14 +266,17 @@ class EagleApp(App[None]):
             logs=self.session.logs,
             now=self.clock(),
             settings=self.settings,
-            window=self._window,
-            paused_at=self._paused_at,
-            interval=self._rate,
+            window=self.window,
+            paused_at=self.paused_at,
+            interval=self.rate,
             read_only=self._read_only,
             target=self._target,
             switchable=self.restarts.switcher is not None,
             restart=self.restarts.moment,
             unfinished=self.restarts.left,
+            measurable=self.benchmarker is not None,
+            shelved=self._shelf is not None,
+            bench=self.bench,
             replay=self.replay.standing if self.replay is not None else None,
             recording=self._recording_words(),
         )
@@ -270,14 +299,14 @@ class EagleApp(App[None]):
             # That the old server goes is what a restart is for; how the new one fares, it says.
             news = self.restarts.active is None or toast.severity != "error"
             if news and not message.quiet:
-                self._pop_up(toast)
+                self.pop_up(toast)
         if self.session.state.connected:
             self.restarts.connected()
         self._catching_up = message.quiet
         if not message.quiet:
-            self._draw_soon()
+            self.draw_soon()
 
-    def _draw_soon(self) -> None:
+    def draw_soon(self) -> None:
         wait = self._drawn_at + FRAME - self.monotonic()
         if wait <= 0:
             self.draw_now()
@@ -303,7 +332,7 @@ class EagleApp(App[None]):
         """Clocks that count, where no event drew them a moment ago."""
         if self.monotonic() - self._drawn_at >= TICK / 2:
             self.draw_now()
-        self._tell_of_recorder()
+        self._tell_of_disk()
 
     def _recording_words(self) -> str:
         if self._recorder is None:
@@ -311,157 +340,27 @@ class EagleApp(App[None]):
         size = f"{self._recorder.size / 1e6:.1f} MB"
         return f"● rec {size}" if self._recorder.ended is None else f"rec ended, {size}"
 
-    def _tell_of_recorder(self) -> None:
-        """Once, when it ended by itself: everything else goes on."""
-        recorder = self._recorder
-        if recorder is not None and recorder.words and not self._recorder_told:
-            self._recorder_told = True
-            self._pop_up(Toast("The recording ended", recorder.words, "warning"))
+    def _tell_of_disk(self) -> None:
+        """Once, when something is no longer kept: everything else goes on."""
+        for title, keeper in (
+            ("The recording ended", self._recorder),
+            ("What is watched is not kept", self._sessions),
+        ):
+            if keeper is not None and keeper.words and title not in self._told:
+                self._told.add(title)
+                self.pop_up(Toast(title, keeper.words, "warning"))
 
-    def _pop_up(self, toast: Toast) -> None:
-        self.notify(visible(toast.text), title=toast.title, severity=toast.severity, markup=False)
-        if self.settings.bell:
-            self.bell()
-
-    # --- changing what runs ----------------------------------------------------------------------
-
-    @on(RestartMoved)
-    def _restart_moved(self, message: RestartMoved) -> None:
-        toast = self.restarts.take(message.moment)
-        if toast is not None:
-            self._pop_up(toast)
-        self._draw_soon()
-
-    @on(RestartRefused)
-    def _restart_refused(self, message: RestartRefused) -> None:
-        error = message.error
-        if isinstance(error, LockHeld):
-            self.restarts.ask_lock()
-            return
-        text = " ".join(part for part in (error.what, error.meaning, error.advice) if part)
-        self.notify(visible(text), title="Not started", severity="error", markup=False)
-
-    @on(LockRead)
-    def _lock_read(self, message: LockRead) -> None:
-        if message.lock is None:
-            text = "The lock is free by now: look at what runs, then try again."
-            self.notify(text, title="Not started", severity="warning", markup=False)
-        else:
-            question = lock_question(message.lock, self.view)
-            self._agreed(question, self.restarts.break_lock, no="Cancel")
-
-    @on(UnfinishedFound)
-    def _unfinished_found(self, message: UnfinishedFound) -> None:
-        self.restarts.found(message.left)
-        self._draw_soon()
-
-    def begin(self, choice: Choice) -> None:
-        """Start what was shown for this choice, and go where it can be watched."""
-        self.restarts.begin(choice)
-        self.close_screen()
-
-    def action_switch(self, back: bool = False) -> None:
-        """Choose what runs."""
-        if self.restarts.switcher is not None:
-            from eagletui.tui.screens.switcher import SwitcherScreen
-
-            self.push_screen(SwitcherScreen(self.restarts.switcher, back=back))
-
-    def action_before(self) -> None:
-        """Back to what ran before."""
-        self.action_switch(back=True)
-
-    def action_import_profile(self) -> None:
-        """Write what runs as a profile of the person's."""
-        server, switcher = self.session.state.server, self.restarts.switcher
-        pid = server.process.pid if server is not None and server.alive else None
-        if switcher is None or pid is None:
-            self.notify("No server runs here that could be written down.", timeout=4)
-            return
-        from eagletui.tui.importing import Import
-
-        Import(self, switcher, pid, self._profile_written).begin()
-
-    def _profile_written(self) -> None:
-        """The switcher shows the new profile at once."""
-        from eagletui.tui.screens.switcher import SwitcherScreen
-
-        if isinstance(self.screen, SwitcherScreen):
-            self.screen.read_menu()
-
-    def action_cancel_restart(self) -> None:
-        """Cancel the restart that goes on; close one that ended."""
-        moment, switcher = self.restarts.active, self.restarts.switcher
-        if moment is None or switcher is None:
-            self.restarts.close()
-            self._refresh_keys()
-        elif moment.standing.on_cancel:
-            self._agreed(cancel_question(moment), switcher.cancel, no="Go on")
-        else:
-            self.notify("There is nothing to cancel now.", timeout=2)
-
-    def action_answer_restart(self) -> None:
-        """Whether what ran before is put back."""
-        moment, switcher = self.restarts.active, self.restarts.switcher
-        if moment is not None and switcher is not None:
-
-            def answered(yes: bool | None) -> None:
-                if yes is not None:
-                    switcher.answer(yes)
-
-            self.push_screen(PutBack(put_back_question(moment)), answered)
-
-    def action_resume_restart(self) -> None:
-        """Go on with the newest launch that was left."""
-        left, restarts = self.restarts.left, self.restarts
-        refused = self.view.permission().refusal
-        if refused:
-            self.notify(refused, severity="warning", markup=False)
-        elif left and restarts.active is None:
-            launch = left[0].launch
-            question = resume_question(left[0], self.view)
-            self._agreed(question, lambda: restarts.resume(launch), no="Cancel")
+    # --- leaving ---------------------------------------------------------------------------------
 
     async def action_quit(self) -> None:
-        """Leave; while a restart goes on, say first what that means."""
-        moment = self.restarts.active
-        if moment is None:
-            self.exit()
+        """Leave; while something goes on, say first what that means."""
+        moment, bench = self.restarts.active, self.benching
+        if moment is not None:
+            self.agreed(leave_question(moment), self.exit, no="Stay")
+        elif bench is not None:
+            self.agreed(leave_bench_question(bench), self.exit, no="Stay")
         else:
-            self._agreed(leave_question(moment), self.exit, no="Stay")
-
-    def _agreed(self, question: Question, then: Callable[[], object], *, no: str) -> None:
-        def answered(yes: bool | None) -> None:
-            if yes:
-                then()
-
-        self.push_screen(Confirm(question, no=no), answered)
-
-    # --- a replay ------------------------------------------------------------------------------
-
-    def action_replay_pause(self) -> None:
-        """Hold the replay, or let it go on."""
-        if self.replay is not None:
-            self.replay.pause()
-            self._refresh_keys()
-
-    def action_replay_step(self) -> None:
-        """What came next."""
-        if self.replay is not None:
-            self.replay.step()
-            self._refresh_keys()
-
-    def action_replay_seek(self, by: float) -> None:
-        """So many seconds on or back."""
-        if self.replay is not None:
-            self.replay.seek(by)
-            self._refresh_keys()
-
-    def action_replay_speed(self, factor: float) -> None:
-        """Faster or slower."""
-        if self.replay is not None:
-            self.replay.change_speed(factor)
-            self._refresh_keys()
+            self.exit()
 
     # --- which screen --------------------------------------------------------------------------
 
@@ -507,84 +406,7 @@ class EagleApp(App[None]):
         if self._feed is not None:
             self._feed.follow_metrics(url)
 
-    def pause(self, paused: bool) -> None:
-        """Hold the charts still at this moment, or let them run."""
-        self._paused_at = self.clock() if paused else None
-        self._refresh_keys()
-
-    def scrub(self, by: int) -> None:
-        """Move the held charts by quarters of their window, never past now."""
-        if self._paused_at is None:
-            return
-        begin, end = self.view.span
-        moved = end + by * (end - begin) / 4
-        series = self.view.series
-        firsts = [s.first for s in series.series.values() if s.first is not None] if series else []
-        oldest = min(firsts, default=end)
-        self._paused_at = min(self.clock(), max(moved, oldest))
-        self._refresh_keys()
-
-    def change_window(self, by: int, around: bool = False) -> None:
-        """The next shorter or longer span, or around in a circle."""
-        index = WINDOW_NAMES.index(self._window) + by
-        last = len(WINDOW_NAMES) - 1
-        self._window = WINDOW_NAMES[index % (last + 1) if around else max(0, min(last, index))]
-        self._refresh_keys()
-
-    def change_interval(self, by: int) -> None:
-        """The next longer or shorter time between scrapes."""
-        longer = [value for value in INTERVALS if value > self._rate + 1e-9]
-        shorter = [value for value in INTERVALS if value < self._rate - 1e-9]
-        self._rate = (
-            (longer[0] if longer else self._rate)
-            if by > 0
-            else (shorter[-1] if shorter else self._rate)
-        )
-        if self._feed is not None:
-            self._feed.set_interval(self._rate)
-        self._refresh_keys()
-
-    def _refresh_keys(self) -> None:
-        self.refresh_bindings()
-        self.draw_now()
-
     # --- actions -------------------------------------------------------------------------------
-
-    def action_help(self) -> None:
-        """Keys of the screen on top."""
-        screen = self.screen
-        if isinstance(screen, EagleScreen) and screen.KIND not in ("help", "legend"):
-            from eagletui.tui.screens.pages import HelpScreen
-
-            self.push_screen(HelpScreen(screen.KIND, screen.facts))
-
-    def action_command_palette(self) -> None:
-        """Find an action by its name."""
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
-
-    def search_themes(self) -> None:
-        """Choose a theme by its name."""
-        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
-
-    def action_legend(self) -> None:
-        """What the numbers mean."""
-        if isinstance(self.screen, EagleScreen) and self.screen.KIND != "legend":
-            from eagletui.tui.screens.pages import LegendScreen
-
-            self.push_screen(LegendScreen())
-
-    def action_log(self) -> None:
-        """The whole log."""
-        from eagletui.tui.screens.log import LogScreen
-
-        self.push_screen(LogScreen())
-
-    def action_details(self) -> None:
-        """Everything known of the server."""
-        from eagletui.tui.screens.pages import DetailsScreen
-
-        self.push_screen(DetailsScreen())
 
     def action_servers(self) -> None:
         """The list of servers."""
@@ -599,17 +421,6 @@ class EagleApp(App[None]):
             self._feed.reconnect()
         else:
             self._start_feed()
-
-    def action_picture(self) -> None:
-        """Save the screen as SVG and say where."""
-        try:
-            path = self.save_screenshot(path=str(Path.cwd()))
-        except OSError as error:
-            why = error.strerror or str(error)
-            text = f"{why}. Start eagletui in a folder that you may write to."
-            self.notify(text, title="No screenshot saved", severity="error", markup=False)
-            return
-        self.notify(path, title="Screenshot saved", markup=False)
 
     def action_interrupt(self) -> None:
         """Copy what is selected; else a second press within two seconds leaves."""

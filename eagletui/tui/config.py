@@ -51,6 +51,7 @@ class Settings(Data, frozen=True):
         interval: seconds between scrapes, 0.2 to 30.
         marker: how charts are drawn; `ascii` also for bars.
         window: span of the charts at the start.
+        keep_sessions: keep the series of what is watched; `C` shows them later.
         bell: ring the terminal's bell when a toast is shown.
         keys: action → keys, comma separated, like `"log.search" = "/"`.
         hosts: by the name used for `--host`.
@@ -60,6 +61,7 @@ class Settings(Data, frozen=True):
     interval: float = 1.0
     marker: Marker = "braille"
     window: WindowName = "5m"
+    keep_sessions: bool = True
     bell: bool = False
     keys: dict[str, str] = {}
     hosts: dict[str, HostSettings] = {}

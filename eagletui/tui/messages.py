@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.message import Message
 
+from eagletui.model.benchmarking import Moment as BenchMoment
 from eagletui.model.errors import EagletuiError
 from eagletui.model.events import Event
 from eagletui.model.switching import Lock, Moment, Unfinished
@@ -37,6 +38,14 @@ class RestartRefused(Message):
     def __init__(self, error: EagletuiError) -> None:
         super().__init__()
         self.error = error
+
+
+class BenchMoved(Message):
+    """Where a benchmark stands now."""
+
+    def __init__(self, moment: BenchMoment) -> None:
+        super().__init__()
+        self.moment = moment
 
 
 class UnfinishedFound(Message):

@@ -204,6 +204,8 @@ def refusal(preview: Preview | None, view: View) -> str:
     if view.restart is not None and not view.restart.over:
         moment = view.restart
         return f"{moment.name} is being started ({moment.standing.title}): one at a time."
+    if view.bench is not None and not view.bench.over:
+        return f"What runs is being measured ({view.bench.short}): cancel that first."
     if preview is None:
         return "Nothing is chosen yet."
     if preview.problem:

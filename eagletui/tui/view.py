@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from eagletui.model.benchmarking import Moment as BenchMoment
 from eagletui.model.history import History, ServerHistory
 from eagletui.model.logstore import LogStore
 from eagletui.model.permission import Permission, permission
@@ -42,6 +43,9 @@ class View(NamedTuple):
         restart: the restart that goes on, or the last one.
         unfinished: launches that somebody left.
         replay: where a replay is; None on a live host.
+        measurable: whether what runs can be measured from here.
+        shelved: whether there are runs to look at.
+        bench: the benchmark that goes on, or the last one.
         recording: what is to be said of the recording that is being made, "" for none.
     """
 
@@ -59,6 +63,9 @@ class View(NamedTuple):
     restart: Moment | None = None
     unfinished: tuple[Unfinished, ...] = ()
     replay: Standing | None = None
+    measurable: bool = False
+    shelved: bool = False
+    bench: BenchMoment | None = None
     recording: str = ""
 
     @property
@@ -82,7 +89,7 @@ class View(NamedTuple):
         paused, replay = self.paused_at is not None, self.replay
         facts = situation(self.state, paused=paused, replay=replay is not None)
         held = {"held"} if replay is not None and (replay.paused or replay.over) else set[str]()
-        return facts | self._restart_facts | held
+        return facts | self._restart_facts | self._bench_facts | held
 
     @property
     def restart_shown(self) -> bool:
@@ -101,6 +108,15 @@ class View(NamedTuple):
             "restarted": moment is not None and moment.over,
             "asking": moment is not None and moment.standing.state == "asking",
             "unfinished": bool(self.unfinished) and (moment is None or moment.over),
+        }
+        return frozenset(word for word, holds in facts.items() if holds)
+
+    @property
+    def _bench_facts(self) -> frozenset[str]:
+        facts = {
+            "measurable": self.measurable,
+            "shelved": self.shelved,
+            "measuring": self.bench is not None and not self.bench.over,
         }
         return frozenset(word for word, holds in facts.items() if holds)
 

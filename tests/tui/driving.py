@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 
 from textual.pilot import Pilot
 
+from eagletui.model.benchmarking import Benchmarker
 from eagletui.model.events import Event
+from eagletui.model.keeping import RunShelf
 from eagletui.model.switching import Switcher
 from eagletui.tui.app import EagleApp
 from eagletui.tui.config import Settings
@@ -79,12 +81,16 @@ def make_app(
     monotonic: Clock | Hurry | None = None,
     read_only: bool = False,
     switcher: Switcher | None = None,
+    benchmarker: Benchmarker | None = None,
+    shelf: RunShelf | None = None,
 ) -> EagleApp:
     """An app on a quiet feed at the scenes' moment, where the clock stands still."""
     return EagleApp(
         feed or QuietFeed(first),
         settings,
         switcher=switcher,
+        benchmarker=benchmarker,
+        shelf=None if shelf is None else lambda: shelf,
         target="gpu1",
         read_only=read_only,
         clock=clock or Clock(),

@@ -21,12 +21,16 @@ from eagletui.tui.actions import (
 )
 from eagletui.tui.app import EagleApp
 from eagletui.tui.help_text import help_page
+from eagletui.tui.screens.bench import BenchScreen
+from eagletui.tui.screens.compare import CompareScreen
 from eagletui.tui.screens.connecting import ConnectingScreen
 from eagletui.tui.screens.log import LogScreen
 from eagletui.tui.screens.main import MainScreen
 from eagletui.tui.screens.pages import DetailsScreen, HelpScreen, LegendScreen
+from eagletui.tui.screens.runs import RunsScreen
 from eagletui.tui.screens.servers import ServersScreen
 from eagletui.tui.screens.switcher import SwitcherScreen
+from eagletui.tui.screens.watched import WatchedScreen
 from eagletui.tui.situation import is_valid, situation
 from eagletui.tui.widgets.keys_line import keys_line
 from tests.tui.scenes import SCENES
@@ -40,6 +44,10 @@ SCREENS = {
         LogScreen,
         DetailsScreen,
         SwitcherScreen,
+        BenchScreen,
+        RunsScreen,
+        CompareScreen,
+        WatchedScreen,
         HelpScreen,
         LegendScreen,
     )

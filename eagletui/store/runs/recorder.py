@@ -21,14 +21,26 @@ class SessionRecorder:
     """Gathers a live session's points and writes them now and then.
 
     `add` only appends to memory; `flush` waits for the disk and belongs into a thread. What it
-    could not write it keeps, up to an hour of it, and writes the next time.
+    could not write it keeps, up to an hour of it, and writes the next time. The session is on the
+    disk with its first points: one that never had any was none.
+
+    Args:
+        host: the host's name.
+        server: the server's key on it.
+        began: seconds since 1970.
+
+    Attributes:
+        about: what it is, as far as it is known when the session is first written.
+        session: what is on the disk; None before.
     """
 
-    def __init__(self, store: SeriesStore, session: Session) -> None:
-        self._store, self._session = store, session
+    def __init__(self, *, host: str, server: str, began: float) -> None:
+        self._host, self._server, self._began = host, server, began
         self._pending: dict[str, tuple[array[float], array[float], bytearray]] = {}
         self._gaps: set[str] = set()
-        self._flushed = session.began
+        self._flushed = began
+        self.about: Mapping[str, str] = {}
+        self.session: Session | None = None
 
     def add(self, at: float, values: Mapping[str, float | None]) -> bool:
         """Take one moment's values, None where there is a gap; whether it is time to `flush`."""
@@ -47,18 +59,24 @@ class SessionRecorder:
             self._gaps.discard(name)
         return at - self._flushed >= FLUSH_SECONDS
 
-    def flush(self, now: float) -> None:
+    def flush(self, store: SeriesStore, now: float) -> None:
         """Write what was gathered.
 
         Raises:
             RunsError: it could not be written and is kept for the next time.
         """
+        self._flushed = now
+        if not self._pending:
+            return
         # Swapped first: `add` may go on in another thread.
         pending, self._pending = self._pending, {}
-        self._flushed = now
         try:
-            self._store.append(
-                self._session.id, {name: Window(*columns) for name, columns in pending.items()}
+            if self.session is None:
+                self.session = store.begin(
+                    host=self._host, server=self._server, at=self._began, about=self.about
+                )
+            store.append(
+                self.session.id, {name: Window(*columns) for name, columns in pending.items()}
             )
         except Exception:
             for name, (times, values, joined) in pending.items():

@@ -60,9 +60,15 @@ def _right(view: View) -> list[Field]:
         Field(1, _paused(view), "bold $warning"),
         Field(2, "read-only" if view.permission().refusal else "", "bold"),
         Field(4, f"window {view.window}" if view.server else "", "$quiet"),
+        Field(1, _bench(view), "bold $accent"),
         Field(2, view.recording, "bold $error"),
         Field(3, f"every {words.interval(view.interval)}" if view.replay is None else "", "$quiet"),
     ]
+
+
+def _bench(view: View) -> str:
+    going_on = view.bench is not None and not view.bench.over
+    return view.bench.short if view.bench is not None and going_on else ""
 
 
 def _paused(view: View) -> str:

@@ -228,26 +228,36 @@ def test_a_damaged_column_is_said(database: Database, store: SeriesStore) -> Non
 # --- recording ------------------------------------------------------------------------------------
 
 
+def _written(recorder: SessionRecorder) -> str:
+    assert recorder.session is not None
+    return recorder.session.id
+
+
+def test_a_session_without_a_point_is_none(store: SeriesStore) -> None:
+    recorder = SessionRecorder(host="h", server="s", began=T0)
+    recorder.add(T0, {"a": None})
+    recorder.flush(store, T0 + 30)
+    assert store.sessions() == ()
+
+
 def test_a_recorder_writes_now_and_then(database: Database, store: SeriesStore) -> None:
-    session = store.begin(host="h", server="s", at=T0, about={})
-    recorder = SessionRecorder(store, session)
+    recorder = SessionRecorder(host="h", server="s", began=T0)
     due = [second for second in range(60) if recorder.add(T0 + second, {"a": 1.0, "b": None})]
     assert due[0] == FLUSH_SECONDS
     assert _rows(database) == 0
-    recorder.flush(T0 + 60)
+    recorder.flush(store, T0 + 60)
     assert _rows(database) == 1
-    assert len(store.window(session.id, "a").times) == 60
+    assert len(store.window(_written(recorder), "a").times) == 60
     assert not recorder.add(T0 + 61, {"a": 1.0})
 
 
 def test_gaps_stay_gaps(store: SeriesStore) -> None:
-    session = store.begin(host="h", server="s", at=T0, about={})
-    recorder = SessionRecorder(store, session)
+    recorder = SessionRecorder(host="h", server="s", began=T0)
     for second, value in enumerate([1.0, 2.0, None, 3.0, math.nan, math.inf, 4.0, 5.0]):
         recorder.add(T0 + second, {"a": value})
     recorder.add(T0 + 7, {"a": 9.0})  # the same moment again
-    recorder.flush(T0 + 8)
-    window = store.window(session.id, "a")
+    recorder.flush(store, T0 + 8)
+    window = store.window(_written(recorder), "a")
     assert list(window.values) == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert list(window.joined) == [1, 1, 0, 0, 1]
 
@@ -255,14 +265,16 @@ def test_gaps_stay_gaps(store: SeriesStore) -> None:
 def test_what_could_not_be_written_is_written_the_next_time(
     database: Database, store: SeriesStore
 ) -> None:
-    session = store.begin(host="h", server="s", at=T0, about={})
-    recorder = SessionRecorder(store, session)
+    recorder = SessionRecorder(host="h", server="s", began=T0)
+    recorder.about = {"model": "m"}
     recorder.add(T0, {"a": 1.0})
     database.read_only = True
     with pytest.raises(RunsError):
-        recorder.flush(T0 + 1)
+        recorder.flush(store, T0 + 1)
+    assert recorder.session is None
     recorder.add(T0 + 2, {"a": 2.0, "b": 3.0})
     database.read_only = False
-    recorder.flush(T0 + 3)
-    assert list(store.window(session.id, "a").values) == [1.0, 2.0]
-    assert list(store.window(session.id, "b").values) == [3.0]
+    recorder.flush(store, T0 + 3)
+    assert store.sessions()[0].about == {"model": "m"}
+    assert list(store.window(_written(recorder), "a").values) == [1.0, 2.0]
+    assert list(store.window(_written(recorder), "b").values) == [3.0]

@@ -1,0 +1,209 @@
+"""The person's runs for the screen: each call on a thread, each with a connection of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from eagletui.cli.compare import report_text
+from eagletui.cli.run_export import write_export
+from eagletui.cli.run_store import open_runs
+from eagletui.model.compare import Comparison, compare
+from eagletui.model.errors import EagletuiError
+from eagletui.model.figures import figures_of
+from eagletui.model.keeping import (
+    Kept,
+    KeptCell,
+    KeptComparison,
+    KeptRun,
+    KeptSession,
+    ReportForm,
+)
+from eagletui.model.run import Run
+from eagletui.model.series import Window
+from eagletui.model.text import visible
+from eagletui.store.runs.database import Database
+from eagletui.store.runs.runs import Comparison as SavedComparison
+from eagletui.store.runs.runs import RunRow, Runs
+from eagletui.store.runs.series import SeriesStore, Session
+
+MOST_SESSIONS = 60
+"""Sessions in a list; older ones stay on the disk until their age."""
+
+_T = TypeVar("_T")
+
+
+class DiskShelf:
+    """A `model.keeping.RunShelf` over the database that `eagletui paths` names.
+
+    Args:
+        folder: where reports are written; None is the current one.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._sessions: dict[tuple[str, float], KeptSession] = {}
+        """By id and end: one that goes on is read again."""
+
+    async def kept(self) -> Kept:
+        """Runs, comparisons and sessions, the newest first."""
+
+        def read(database: Database, runs: Runs) -> Kept:
+            series = SeriesStore(database)
+            return Kept(
+                runs=tuple(self._run(runs, row) for row in runs.rows()),
+                comparisons=tuple(
+                    KeptComparison(name=visible(one.name), runs=one.runs, baseline=one.baseline)
+                    for one in runs.comparisons()
+                ),
+                sessions=tuple(
+                    self._session(series, one) for one in series.sessions()[:MOST_SESSIONS]
+                ),
+            )
+
+        return await _on_disk(read)
+
+    def _run(self, runs: Runs, row: RunRow) -> KeptRun:
+        if row.damaged:
+            return KeptRun(id=row.id, name=visible(row.name), began=row.began, damaged=True)
+        return kept_run(runs.get(row.id))
+
+    def _session(self, series: SeriesStore, session: Session) -> KeptSession:
+        key = session.id, session.ended
+        if key not in self._sessions:
+            self._sessions[key] = kept_session(series, session)
+        return self._sessions[key]
+
+    async def compare(self, runs: Sequence[str], baseline: str | None) -> Comparison:
+        """Runs side by side."""
+
+        def read(_: Database, kept: Runs) -> Comparison:
+            return compare([kept.get(run) for run in runs], baseline)
+
+        return await _on_disk(read)
+
+    async def save(self, name: str, runs: Sequence[str], baseline: str) -> None:
+        """Keep a comparison under a name."""
+        saved = SavedComparison(name=name, saved=time.time(), runs=tuple(runs), baseline=baseline)
+        await _on_disk(lambda _, kept: kept.save_comparison(saved))
+
+    async def report(self, comparison: Comparison, form: ReportForm) -> str:
+        """Write a report; a file that is there stays, and the next number is taken."""
+
+        def write(database: Database, _: Runs) -> str:
+            text = report_text(form, comparison, database)
+            folder = self._folder or Path.cwd()
+            stem = time.strftime("eagletui-compare-%Y%m%d-%H%M%S")
+            names = (stem, *(f"{stem}-{number}" for number in range(2, 100)))
+            path = next(
+                (path for name in names if not (path := folder / f"{name}.{form}").exists()), None
+            )
+            if path is None:
+                raise EagletuiError(f"There are too many reports in {folder}.")
+            write_export(path, [text.encode()], force=False)
+            return visible(str(path))
+
+        return await _on_disk(write)
+
+    async def annotate(
+        self,
+        run: str,
+        *,
+        name: str | None = None,
+        notes: str | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> None:
+        """Other words for a run."""
+
+        def write(_: Database, kept: Runs) -> None:
+            if name is not None:
+                kept.rename(run, name)
+            if notes is not None:
+                kept.note(run, notes)
+            if tags is not None:
+                kept.tag(run, tags, set(kept.get(run).tags) - set(tags))
+
+        await _on_disk(write)
+
+    async def session(self, session: str) -> Mapping[str, Window]:
+        """The series of a session."""
+        return await _on_disk(lambda database, _: SeriesStore(database).windows(session))
+
+
+async def _on_disk(work: Callable[[Database, Runs], _T]) -> _T:
+    def run() -> _T:
+        with open_runs() as (database, runs):
+            return work(database, runs)
+
+    return await asyncio.to_thread(run)
+
+
+def kept_run(run: Run) -> KeptRun:
+    """A run in a list; everything in it is fit for a terminal."""
+    around = run.surroundings
+    doubts = dict.fromkeys(
+        word for cell in run.cells for word in (cell.stopped, cell.doubt)
+        if word and word != "cancelled"
+    )  # fmt: skip
+    return KeptRun(
+        id=run.id,
+        name=visible(run.name),
+        began=run.began,
+        host=visible(around.host),
+        model=visible(around.model),
+        profile=visible(around.profile),
+        speculative=visible(around.speculative.short),
+        prompts=visible(run.workload.prompts),
+        cells=kept_cells(run),
+        partial=run.partial,
+        doubts=tuple(doubts),
+        notes=visible(run.notes),
+        tags=tuple(map(visible, run.tags)),
+    )
+
+
+def kept_cells(run: Run) -> tuple[KeptCell, ...]:
+    """A run's concurrencies, the lowest first."""
+    return tuple(
+        KeptCell(
+            concurrency=found.concurrency, tok_s=found.tok_s, accept_length=found.accept_length
+        )
+        for found in figures_of(run)
+    )
+
+
+def kept_sessions(database: Database) -> tuple[KeptSession, ...]:
+    """The newest sessions, with their means."""
+    series = SeriesStore(database)
+    return tuple(kept_session(series, one) for one in series.sessions()[:MOST_SESSIONS])
+
+
+def kept_session(series: SeriesStore, session: Session) -> KeptSession:
+    """A session in a list; everything in it is fit for a terminal."""
+    about = {name: visible(text) for name, text in session.about.items()}
+    return KeptSession(
+        id=session.id,
+        host=visible(session.host),
+        server=visible(session.server),
+        began=session.began,
+        ended=session.ended,
+        model=about.get("model", ""),
+        speculative=about.get("speculative", ""),
+        version=about.get("version", ""),
+        tok_s=_mean(series, session, "tok_s"),
+        accept_length=_mean(series, session, "accept_length"),
+    )
+
+
+def _mean_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
+    """Over what is kept of a series, where it was above zero: while the server worked."""
+    return _mean_of([value for value in series.buckets(session.id, name).mean if value > 0.0])

@@ -1,0 +1,219 @@
+"""Runs side by side: the verdicts first, then what explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator
+
+from textual import on
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+from eagletui.model.compare import Comparison
+from eagletui.model.errors import EagletuiError
+from eagletui.model.keeping import ReportForm, RunShelf
+from eagletui.model.text import visible
+from eagletui.store.reports.sheets import name_of
+from eagletui.tui.bindings import bindings_for
+from eagletui.tui.comparing import curve, curved, lines
+from eagletui.tui.draw import line, page, wrap
+from eagletui.tui.screens.base import EagleScreen
+from eagletui.tui.screens.prompt import Prompt
+from eagletui.tui.view import View
+from eagletui.tui.widgets.chart_steps import StepCurve
+
+READ_FOR = 15.0
+"""Seconds that a path stays on the screen, to be read and copied."""
+
+
+class Compared(Message):
+    """Runs side by side."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__()
+        self.comparison = comparison
+
+
+class Done(Message):
+    """Something was written; `text` says where."""
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self.title, self.text = title, text
+
+
+class NotCompared(Message):
+    """The database did not say, or a file could not be written."""
+
+    def __init__(self, error: EagletuiError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class CompareScreen(EagleScreen):
+    """One page that scrolls.
+
+    Args:
+        runs: their ids.
+        baseline: the id of the one to measure against; None lets the runs choose.
+        name: of a saved comparison, "" for none.
+    """
+
+    KIND = "compare"
+    BINDINGS = bindings_for("compare")
+
+    def __init__(
+        self, shelf: RunShelf, runs: tuple[str, ...], baseline: str | None, name: str = ""
+    ) -> None:
+        super().__init__(id="comparing")
+        self._shelf, self._runs, self._baseline, self._saved_as = shelf, runs, baseline, name
+        self._comparison: Comparison | None = None
+        self._problem: EagletuiError | None = None
+        self._said = Content("")
+
+    def body(self) -> Iterator[Widget]:
+        with VerticalScroll(id="compared", classes="panel"):
+            yield Static(id="figures")
+            yield StepCurve(id="curve", marker=self.eagle.settings.marker)
+
+    def on_mount(self) -> None:
+        """Read the runs."""
+        super().on_mount()
+        self.query_one("#compared").focus()
+        self._read()
+
+    def _read(self) -> None:
+        self.run_worker(self._compare(), group="compare", exclusive=True)
+
+    # --- workers: they only post messages -----------------------------------------------------
+
+    async def _compare(self) -> None:
+        try:
+            found = await self._shelf.compare(self._runs, self._baseline)
+        except EagletuiError as error:
+            self.post_message(NotCompared(error))
+        else:
+            self.post_message(Compared(found))
+
+    async def _write(self, work: Awaitable[str | None], title: str, text: str = "") -> None:
+        try:
+            done = await work
+        except EagletuiError as error:
+            self.app.call_later(self.eagle.complain, error, "Not written")
+        else:
+            self.post_message(Done(title, done or text))
+
+    # --- what they say ------------------------------------------------------------------------
+
+    @on(Compared)
+    def _take(self, message: Compared) -> None:
+        self._comparison, self._problem = message.comparison, None
+        self._baseline = message.comparison.baseline
+        self.eagle.refresh_keys()
+
+    @on(NotCompared)
+    def _not_compared(self, message: NotCompared) -> None:
+        self._problem = message.error
+        self.refresh_view()
+
+    @on(Done)
+    def _done(self, message: Done) -> None:
+        self.notify(visible(message.text), title=message.title, timeout=READ_FOR, markup=False)
+
+    @property
+    def own_facts(self) -> frozenset[str]:
+        """Whether there is something to write."""
+        several = self._comparison is not None and len(self._comparison.sides) > 1
+        return super().own_facts | frozenset({"compared"} if several else ())
+
+    # --- drawing ------------------------------------------------------------------------------
+
+    def show(self, view: View) -> None:
+        """The page, where it changed."""
+        super().show(view)
+        scroll = self.query_one("#compared")
+        width = max(30, scroll.scrollable_content_region.width or self.size.width - 4)
+        said = page(self._lines(view, width))
+        title = self._title()
+        if scroll.border_title != title:
+            scroll.border_title = title
+        if not said.is_same(self._said):
+            self._said = said
+            text = self.query_one("#figures", Static)
+            text.update(said)
+            self.call_after_refresh(text.refresh, layout=True)
+        self._show_curve()
+
+    def _title(self) -> str:
+        if self._comparison is None:
+            return "comparison"
+        base = next(s for s in self._comparison.sides if s.run.id == self._comparison.baseline)
+        if len(self._comparison.sides) == 1:
+            return visible(name_of(base))
+        name = f"{visible(self._saved_as)}: " if self._saved_as else ""
+        return f"{name}{len(self._comparison.sides)} runs against {visible(name_of(base))}"
+
+    def _lines(self, view: View, width: int) -> list[Content]:
+        if self._problem is not None:
+            error = self._problem
+            texts = ((f"✖ {error.what}", "bold $error"), (error.meaning, ""), (error.advice, ""))
+            return [
+                line((part, style)) for text, style in texts if text for part in wrap(text, width)
+            ]
+        if self._comparison is None:
+            return [line(("… reading the runs", "$quiet"))]
+        found = lines(self._comparison, width, ascii_only=view.ascii_only)
+        at = curved(self._comparison)
+        if at is not None:
+            title = f"tok/s by draft steps (k), concurrency {at}"
+            found += [Content(""), line((title, "bold $accent"))]
+        return found
+
+    def _show_curve(self) -> None:
+        widget = self.query_one(StepCurve)
+        found = self._comparison
+        at = curved(found) if found is not None and self._problem is None else None
+        widget.set_class(at is None, "-off")
+        if found is not None and at is not None:
+            widget.show(curve(found, at))
+
+    # --- actions ------------------------------------------------------------------------------
+
+    def action_baseline(self) -> None:
+        """Measure against the next of the runs."""
+        if self._comparison is not None:
+            ids = [side.run.id for side in self._comparison.sides]
+            self._baseline = ids[(ids.index(self._comparison.baseline) + 1) % len(ids)]
+            self._read()
+
+    def action_save(self) -> None:
+        """Keep this comparison under a name."""
+        found = self._comparison
+        if found is None:
+            return
+        runs = tuple(side.run.id for side in found.sides)
+
+        def answered(text: str | None) -> None:
+            if text is not None and text.strip():
+                self._saved_as = text.strip()
+                work = self._shelf.save(self._saved_as, runs, found.baseline)
+                self.run_worker(self._write(work, "Comparison kept", self._saved_as))
+                self.refresh_view()
+
+        self.app.push_screen(
+            Prompt(
+                "keep this comparison as",
+                "name",
+                self._saved_as,
+                lambda text: "" if text.strip() else "Give it a name.",
+            ),
+            answered,
+        )
+
+    def action_report(self, form: ReportForm) -> None:
+        """Write a report into the folder that eagletui was started in."""
+        if self._comparison is not None:
+            work = self._shelf.report(self._comparison, form)
+            self.run_worker(self._write(work, "Report written"))

@@ -1,0 +1,225 @@
+"""The benchmark's screen, driven by keys over a benchmarker without a host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from eagletui.model.benchmarking import Subject, Wish
+from eagletui.tui.app import EagleApp
+from eagletui.tui.bench_form import ENTRIES, complaint, cycled, text_of, typed
+from eagletui.tui.benching import plan_words
+from eagletui.tui.config import HostSettings, Settings
+from eagletui.tui.screens.bench import BenchScreen
+from eagletui.tui.screens.confirm import Confirm
+from eagletui.tui.screens.main import MainScreen
+from tests.tui.benchmarker import LOOPED, WHOLE, FakeBenchmarker, under
+from tests.tui.driving import make_app, settle
+from tests.tui.scenes import SCENES
+from tests.tui.switcher import FakeSwitcher
+from tests.tui.text_snapshot import screen_text
+
+
+@asynccontextmanager
+async def running(
+    benchmarker: FakeBenchmarker,
+    settings: Settings | None = None,
+    *,
+    scene: str = "serving",
+    read_only: bool = False,
+    switcher: FakeSwitcher | None = None,
+    size: tuple[int, int] = (80, 24),
+) -> AsyncIterator[tuple[EagleApp, Pilot[None]]]:
+    app = make_app(
+        SCENES[scene](),
+        settings,
+        read_only=read_only,
+        benchmarker=benchmarker,
+        switcher=switcher,
+    )
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settle(pilot)
+        yield app, pilot
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await settle(pilot)
+
+
+async def begun(pilot: Pilot[None]) -> None:
+    """From the main screen into a benchmark of the defaults."""
+    await press(pilot, "B", "enter", "right", "enter")
+
+
+async def test_one_enter_asks_with_cancel_in_focus_and_the_next_changes_nothing() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (app, pilot):
+        await press(pilot, "B")
+        assert isinstance(app.screen, BenchScreen)
+        assert "6 cells, 192 requests of 256 output tokens." in screen_text(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, Confirm)
+        assert app.screen.focused is app.screen.query_one("#no")
+        assert "Others use the server now (4 running" in screen_text(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, BenchScreen)
+        assert benchmarker.wishes == []
+        await press(pilot, "enter", "right", "enter")
+        assert benchmarker.wishes == [
+            (Wish(), Subject(pid=4242, url="http://127.0.0.1:30000", name="Kimi-K2.5"))
+        ]
+
+
+async def test_arrows_and_typing_fill_in_the_form() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (_, pilot):
+        await press(pilot, "B", "right", "down", "right", "down", "left", "down", "e")
+        await press(pilot, "backspace", "7", "enter", "enter", "right", "enter")
+        wish = Wish(prompts="code", concurrencies=(1, 8, 32), output_tokens=128, repeats=7)
+        assert [asked for asked, _ in benchmarker.wishes] == [wish]
+
+
+async def test_cells_come_in_and_what_spoils_them_is_said() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (app, pilot):
+        await begun(pilot)
+        benchmarker.tell(under=under(), measured=(WHOLE,))
+        await settle(pilot)
+        text = screen_text(app)
+        assert "cell 2/6" in text
+        assert "about 4 min left" in text
+        assert "12/32 requests  310 tok/s" in text
+        row = next(row for row in text.splitlines() if "✔ c=1" in row)
+        assert [
+            part for part in row.replace("/", " ").split() if part in ("94.0", "2.10", "182", "240")
+        ] == ["94.0", "2.10", "182", "240"]
+        benchmarker.tell(under=under(number=3, concurrency=1), measured=(WHOLE, LOOPED))
+        await settle(pilot)
+        text = screen_text(app)
+        assert "▲ c=8" in text
+        assert "looped" in text
+        assert "9 of 16 outputs loop" in text
+
+
+async def test_the_other_screens_live_on_and_the_header_says_how_far_it_is() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (app, pilot):
+        await begun(pilot)
+        benchmarker.tell(under=under(), measured=(WHOLE,))
+        await press(pilot, "escape")
+        assert isinstance(app.screen, MainScreen)
+        assert "bench 2/6" in screen_text(app).splitlines()[0]
+        benchmarker.tell(under=under(number=5))
+        await settle(pilot)
+        assert "bench 5/6" in screen_text(app).splitlines()[0]
+        await press(pilot, "B")
+        assert "cell 5/6" in screen_text(app)
+        benchmarker.tell(under=None, over=True, measured=(WHOLE,) * 6)
+        await settle(pilot)
+        assert "bench" not in screen_text(app).splitlines()[0]
+        assert benchmarker.left == 1
+
+
+async def test_cancelling_asks_and_keeps() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (app, pilot):
+        await begun(pilot)
+        benchmarker.tell(under=under(), measured=(WHOLE,))
+        await press(pilot, "x", "enter")
+        assert benchmarker.cancelled == 0
+        await press(pilot, "x", "right", "enter")
+        assert benchmarker.cancelled == 1
+        benchmarker.tell(cancelling=True)
+        await settle(pilot)
+        assert "ending; what was measured is kept" in screen_text(app)
+        benchmarker.tell(under=None, over=True, partial=True)
+        await settle(pilot)
+        assert "cancelled; what was measured is kept" in screen_text(app)
+        await press(pilot, "n")
+        assert "6 cells, 192 requests" in screen_text(app)
+
+
+async def test_leaving_asks_and_then_ends_it() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (app, pilot):
+        await begun(pilot)
+        benchmarker.tell(under=under())
+        await press(pilot, "q")
+        assert "leave during the benchmark?" in screen_text(app)
+        await press(pilot, "enter")
+        assert app.is_running
+    assert benchmarker.left == 1
+
+
+@pytest.mark.parametrize(
+    ("scene", "read_only", "said"),
+    [
+        ("serving", True, "Read-only"),
+        ("loading", False, "The server is not ready yet."),
+        ("crashed", False, "No server runs here"),
+    ],
+)
+async def test_what_cannot_be_measured_says_why(scene: str, read_only: bool, said: str) -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker, scene=scene, read_only=read_only) as (app, pilot):
+        await press(pilot, "B", "enter")
+        assert isinstance(app.screen, BenchScreen)
+        assert said in " ".join(screen_text(app).split())
+        assert benchmarker.wishes == []
+
+
+async def test_a_protected_host_wants_its_name() -> None:
+    benchmarker = FakeBenchmarker()
+    settings = Settings(hosts={"gpu1": HostSettings(protected=True)})
+    async with running(benchmarker, settings) as (_, pilot):
+        await press(pilot, "B", "enter", "g", "p", "u", "enter")
+        assert benchmarker.wishes == []
+        await press(pilot, "1", "enter")
+        assert len(benchmarker.wishes) == 1
+
+
+async def test_nothing_is_restarted_while_it_is_measured() -> None:
+    benchmarker, switcher = FakeBenchmarker(), FakeSwitcher()
+    async with running(benchmarker, switcher=switcher) as (app, pilot):
+        await begun(pilot)
+        benchmarker.tell(under=under())
+        await press(pilot, "escape", "s", "down", "down", "enter")
+        assert "What runs is being measured" in " ".join(screen_text(app).split())
+        assert switcher.made("begin") == []
+
+
+def test_every_choice_of_the_form_is_good_and_comes_back() -> None:
+    for entry in ENTRIES:
+        wish = Wish()
+        for choice in entry.choices:
+            assert complaint(entry, choice) == ""
+            assert text_of(entry, typed(wish, entry, choice)) == choice
+        first = cycled(wish, entry, 1)
+        assert cycled(first, entry, -1) == wish
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("concurrencies", "1,,8"), ("concurrencies", "0"), ("concurrencies", "9999"),
+        ("output_tokens", "1"), ("output_tokens", "x"), ("repeats", "0"), ("requests", "-1"),
+        ("temperature", "2.1"), ("temperature", "nan"), ("prompts", " "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_typed(name: str, text: str) -> None:
+    entry = next(entry for entry in ENTRIES if entry.name == name)
+    assert complaint(entry, text)
+
+
+def test_what_would_be_sent_is_what_the_plan_sends() -> None:
+    assert plan_words(Wish(concurrencies=(1, 64), repeats=2)) == (
+        "4 cells, 576 requests of 256 output tokens"
+    )
+    assert plan_words(Wish(concurrencies=(3,), repeats=1, requests=5)) == (
+        "1 cell, 5 requests of 256 output tokens"
+    )
