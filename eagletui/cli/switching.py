@@ -6,10 +6,8 @@ Everything unmasked (the running server's command line, the plans) stays in here
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +15,7 @@ from msgspec.structs import replace
 
 from eagletui.cli.going_back import BEFORE, GoingBack
 from eagletui.cli.profile_import import chosen, import_lines, imported_server, write_import
+from eagletui.cli.running_base import Base, base_of, exact, is_whole
 from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import (
     Detached,
@@ -34,8 +33,6 @@ from eagletui.engine.command import parse_command
 from eagletui.engine.import_server import Imported
 from eagletui.engine.plan_difference import difference
 from eagletui.engine.releases import told_version
-from eagletui.engine.running_profile import with_secrets
-from eagletui.engine.start_plan import start_plan
 from eagletui.host.base import Host
 from eagletui.host.containers import named
 from eagletui.host.processes import RawServer, find_servers
@@ -68,19 +65,6 @@ from eagletui.store.profiles.shelf import Profiles, Shelved
 
 AS_IT_RUNS = Choice()
 _Key = tuple[Question, str, str, tuple[str, ...]]
-
-
-class _Base(Data, frozen=True):
-    """What runs. Unmasked: never to be shown."""
-
-    raw: RawServer
-    profile: Profile
-    plan: StartPlan
-    version: str = ""
-
-    def __repr__(self) -> str:
-        """Without the command line: a traceback may show it."""
-        return f"_Base({self.raw.pid})"
 
 
 class _Shown(Data, frozen=True):
@@ -138,7 +122,7 @@ class HostSwitcher:
         self._limits = limits or Limits()
         self._reconnect = reconnect or _kept_by_another
         self._clock = clock
-        self._base: _Base | None = None
+        self._base: Base | None = None
         self._shown: dict[Choice, _Shown] = {}
         self._asking: dict[_Key, asyncio.Task[_Asked]] = {}
         self._restart: Restart | None = None
@@ -147,7 +131,7 @@ class HostSwitcher:
         self._names: dict[str, str] = {}
         # Started for the first look, it is there for what is chosen a little later.
         self._agent = Agent(host)
-        self._going_back = GoingBack(self._agent, host.name, _plan, clock)
+        self._going_back = GoingBack(self._agent, host.name, exact, clock)
 
     # --- what can be chosen -------------------------------------------------------------------
 
@@ -160,7 +144,7 @@ class HostSwitcher:
             raw = next((server for server in found.servers if server.pid == pid), None)
             if raw is not None:
                 raw = await named(self._host, raw)
-                self._base = _base_of(raw, self._host.name, version)
+                self._base = base_of(raw, self._host.name, version)
         await self._look_back()
         return await asyncio.to_thread(self._menu)
 
@@ -191,10 +175,10 @@ class HostSwitcher:
         runs = False
         if base is not None and _sets_something(profile):
             try:
-                laid = _plan(self._combined_with(profile.name))
+                laid = exact(self._combined_with(profile.name))
             except EagletuiError:
                 laid = None
-            plain = _plan(base.profile)
+            plain = exact(base.profile)
             runs = laid is not None and not [
                 change for change in difference(plain, laid) if change.where != "plan"
             ]
@@ -203,12 +187,12 @@ class HostSwitcher:
             title=visible(profile.title),
             note=visible(profile.note),
             runs=runs,
-            whole=_complete(profile),
+            whole=is_whole(profile),
         )
 
     def _combined_with(self, name: str) -> Profile:
         profile = self._profiles.load(name)
-        if _complete(profile) or self._base is None:
+        if is_whole(profile) or self._base is None:
             return profile
         return self._profiles.over(self._base.profile, name)
 
@@ -321,7 +305,7 @@ class HostSwitcher:
             assert base is not None
             profile = base.profile
         parts = [name for name in (choice.speculative, choice.environment) if name]
-        return _plan(self._profiles.over(profile, *parts))
+        return exact(self._profiles.over(profile, *parts))
 
     def _load(self, plan: StartPlan) -> tuple[float | None, int]:
         command = parse_command(plan.argv)
@@ -511,16 +495,6 @@ def _key(plan: StartPlan) -> _Key:
     return question(plan), plan.runner, plan.container or plan.unit, plan.argv[:1]
 
 
-def _plan(profile: Profile) -> StartPlan:
-    return start_plan(profile, now=datetime.now().astimezone(), variables=os.environ)
-
-
-def _base_of(raw: RawServer, place: str, version: str) -> _Base:
-    imported = imported_server(raw, name=None, place=place)
-    profile = with_secrets(imported, raw.argv, raw.environment or {})
-    return _Base(raw=raw, profile=profile, plan=_plan(profile), version=version)
-
-
 def _list_of(shelved: Shelved) -> Part:
     """Where a profile is chosen: by its first part; a guard says how a server is treated."""
     return next((part for part in PARTS if part in shelved.parts), "server")
@@ -533,11 +507,6 @@ def _sets_something(profile: Profile) -> bool:
     """
     parts = (profile.server, profile.speculative, profile.environment)
     return parts != (ServerPart(), SpeculativePart(), {})
-
-
-def _complete(profile: Profile) -> bool:
-    """Whether it says a server by itself, and is not a part to be laid over one."""
-    return bool(profile.server.model or profile.server.command)
 
 
 _S = TypeVar("_S", Change, Finding)
