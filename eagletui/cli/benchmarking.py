@@ -33,6 +33,7 @@ class HostBenchmarker:
     Args:
         target: the host as the person named it; None is this machine.
         api_key: given by the person; without one that of the server's command line is used.
+        called: what the names of runs begin with, where nobody names them: a simulated host's.
         clock: the user's, seconds since the epoch.
     """
 
@@ -42,11 +43,13 @@ class HostBenchmarker:
         *,
         target: str | None,
         api_key: str | None = None,
+        called: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._host = host
         self._target = target
         self._api_key = api_key
+        self._called = called
         self._clock = clock
         self._one: _Benchmark | None = None
 
@@ -73,6 +76,13 @@ class HostBenchmarker:
         if self._one is not None:
             self._one.cancel()
 
+    def _name(self, wish: Wish) -> str:
+        """ "" leaves it to `eagletui bench`'s own rule."""
+        if not self._called:
+            return ""
+        now = time.strftime("%Y-%m-%d %H:%M", time.localtime(self._clock()))
+        return f"{self._called} {wish.prompts} {now}"
+
     async def _measure(self, one: _Benchmark) -> None:
         # asyncssh and aiohttp are there by now; what is loaded here is small.
         from eagletui.cli.benching import Asked, measure_on
@@ -89,7 +99,7 @@ class HostBenchmarker:
             requests=wish.requests,
             repeats=wish.repeats,
             temperature=wish.temperature,
-            name=wish.name,
+            name=wish.name or self._name(wish),
         )
         try:
             run, notes = await measure_on(
