@@ -37,7 +37,7 @@ lab: ## install the real SGLang that the live tests use (3 GB, once)
 	tests/live/lab/setup
 
 live: $(VENV)/.stamp-test ## tests against a real SGLang over a real sshd (make lab first)
-	$(PY) -m pytest -m live tests/live $(ARGS)
+	$(PY) -m pytest -m live -n $$($(PY) -m tests.workers) --dist loadgroup tests/live $(ARGS)
 
 wheel: $(VENV)/.stamp-dev ## build dist/*.whl
 	$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.guardian import MARK
+
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 MISSING = "no OpenSSH server binary (apt-get install openssh-server)"
 
@@ -97,7 +99,7 @@ def start_sshd(folder: Path, *, name: str = "box", options: Iterable[str] = ()) 
         "PasswordAuthentication no",
         "PermitRootLogin yes",
         # The login shell reads nothing of the developer's own start-up files.
-        f"SetEnv HOME={home}",
+        f"SetEnv HOME={home} {MARK}={os.environ.get(MARK, '')}",
         *options,
     ]
     (folder / "sshd_config").write_text("\n".join(lines) + "\n")

@@ -74,7 +74,7 @@ class Terminal:
         """Make the window larger or smaller."""
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
-    def wait(self, what: str, true: Callable[[str], bool], limit: float = 30.0) -> str:
+    def wait(self, what: str, true: Callable[[str], bool], limit: float = 180.0) -> str:
         """Wait until the screen shows something; returns the screen.
 
         Raises:
@@ -89,7 +89,7 @@ class Terminal:
             assert time.monotonic() < end, f"not within {limit} s: {what}\n{text}"
             time.sleep(0.1)
 
-    def wait_for(self, words: str, limit: float = 30.0) -> str:
+    def wait_for(self, words: str, limit: float = 180.0) -> str:
         """Wait until these words are on the screen."""
         return self.wait(f"{words!r} on the screen", lambda text: words in text, limit)
 

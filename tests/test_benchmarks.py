@@ -41,3 +41,9 @@ def test_an_unknown_name_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> N
 def test_every_benchmark_has_rows(name: str) -> None:
     source = (runner.HERE / f"bench_{name}.py").read_text(encoding="utf-8")
     assert "\ndef rows() -> " in source
+
+
+def test_a_restart_whose_sigterm_nobody_saw_is_no_measurement() -> None:
+    bench = importlib.import_module("tests.benchmarks.bench_restart")
+    with pytest.raises(RuntimeError, match="nothing was measured"):
+        bench.Terminated().taken()

@@ -1,4 +1,4 @@
-"""How many files of tests `make test` runs at a time; `python -m tests.workers` prints it.
+"""How many files of tests run at a time (`make live`: groups); `python -m tests.workers` prints it.
 
 Two and no more: tests that measure how long something takes want a core for themselves.
 """

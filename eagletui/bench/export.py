@@ -1,18 +1,18 @@
 """A run as JSON lines with the field names of SGLang's `bench_serving`, one line a cell.
 
-What SGLang writes and a benchmark over HTTP cannot know (retokenised counts) is left out; what only
-we know has names of its own. Fields as of 0.5.23.
+The figures are `model.figures`'s, as everywhere. What SGLang writes and a benchmark over HTTP
+cannot know (retokenised counts) is left out; what only we know has names of its own. Fields as of
+0.5.23.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from eagletui.bench.figures import figures
-from eagletui.model.run import Cell, Run
-from eagletui.model.statistics import distribution
+from eagletui.model.figures import cell_figures
+from eagletui.model.run import Cell, Run, Sent
 
 BACKENDS = {
     "/generate": "sglang",
@@ -29,10 +29,10 @@ def rows(run: Run) -> Iterator[dict[str, Any]]:
 
 def row(run: Run, cell: Cell) -> dict[str, Any]:
     """A cell as `bench_serving` would have written it."""
-    workload, found = run.workload, figures(cell)
+    workload, found = run.workload, cell_figures(run, cell)
     served = [sent for sent in cell.requests if not sent.error]
     seconds = cell.seconds or float("nan")
-    latencies = [1e3 * s.latency for s in served if s.latency is not None]
+    busy = sum(sent.latency or 0.0 for sent in served)
     return {
         "tag": run.name or run.id,
         "backend": BACKENDS.get(workload.endpoint, ""),
@@ -46,28 +46,28 @@ def row(run: Run, cell: Cell) -> dict[str, Any]:
         "total_output_tokens": found.output_tokens,
         "request_throughput": found.served / seconds,
         "input_throughput": found.prompt_tokens / seconds,
-        "output_throughput": found.output_tokens / seconds,
+        "output_throughput": found.tok_s or 0.0,
         "total_throughput": (found.prompt_tokens + found.output_tokens) / seconds,
-        **_latency("e2e_latency", latencies),
-        **_latency("ttft", [1e3 * s.ttft for s in served if s.ttft is not None]),
-        **_latency("tpot", [1e3 * s.tpot for s in served if s.tpot is not None]),
-        **_itl(cell),
-        "concurrency": sum(latencies) / 1e3 / seconds,
+        **_latency("e2e_latency", found.latency_ms, served, lambda sent: sent.latency),
+        **_latency("ttft", found.ttft_ms, served, lambda sent: sent.ttft),
+        **_latency("tpot", found.tpot_ms, served, lambda sent: sent.tpot),
+        **_latency("itl", found.itl_ms),
+        "concurrency": busy / seconds,
         "accept_length": found.accept_length,
         # Ours.
         "repeat": cell.repeat,
         "failed": found.failed,
         "accept_histogram": list(found.accepted),
         "verify_steps": found.verify_steps,
-        "verify_ms": cell.steps.verify,
-        "draft_ms": cell.steps.draft,
-        "draft_extend_ms": cell.steps.draft_extend,
-        "step_ms": cell.steps.step,
-        "step_source": cell.steps.source,
-        "server_output_tokens": cell.server_tokens,
+        "verify_ms": found.verify_ms,
+        "draft_ms": found.draft_ms,
+        "draft_extend_ms": found.draft_extend_ms,
+        "step_ms": found.step_ms,
+        "step_source": found.source,
+        "server_output_tokens": found.server_tokens,
         "distinct_bigrams": found.distinct_bigrams,
-        "power_watts": cell.power_watts,
-        "joules_per_token": found.joules,
+        "power_watts": found.power_watts,
+        "joules_per_token": found.joules_per_token,
         "stopped": cell.stopped,
         "why": cell.why,
         "warnings": list(cell.warnings),
@@ -75,22 +75,18 @@ def row(run: Run, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _latency(name: str, values: Sequence[float]) -> dict[str, float | None]:
-    found = distribution(values)
+def _latency(
+    name: str,
+    found: Mapping[str, float | None],
+    served: Sequence[Sent] = (),
+    read: Callable[[Sent], float | None] = lambda _: None,
+) -> dict[str, float | None]:
+    seconds = [value for sent in served if (value := read(sent)) is not None]
+    spread = {f"std_{name}_ms": 1e3 * statistics.pstdev(seconds)} if seconds else {}
     return {
-        f"mean_{name}_ms": found.mean if found else None,
-        f"median_{name}_ms": found.p50 if found else None,
-        f"std_{name}_ms": statistics.pstdev(values) if values else None,
-        f"p90_{name}_ms": found.p90 if found else None,
-        f"p99_{name}_ms": found.p99 if found else None,
-    }
-
-
-def _itl(cell: Cell) -> dict[str, float | None]:
-    found = cell.itl_ms
-    return {
-        "mean_itl_ms": found.mean if found else None,
-        "median_itl_ms": found.p50 if found else None,
-        "p90_itl_ms": found.p90 if found else None,
-        "p99_itl_ms": found.p99 if found else None,
+        f"mean_{name}_ms": found["mean"],
+        f"median_{name}_ms": found["p50"],
+        **spread,
+        f"p90_{name}_ms": found["p90"],
+        f"p99_{name}_ms": found["p99"],
     }

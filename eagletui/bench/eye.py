@@ -39,15 +39,24 @@ class Eye:
         self._headers = headers
         self._wall = wall
         self._reader = MetricsReader()
+        self._cheap = False
         self.problem = ""
         """Why the last look saw no metrics, in words; "" where it saw them."""
 
     async def look(self) -> Reading | None:
         """What the counters say now; None where neither address says anything."""
         reading, loads = await asyncio.gather(self._metrics(), self._loads())
+        self._cheap = loads is not None and loads.decode_moments is not None
         if reading is None:
             return loads
         return with_moments(reading, loads)
+
+    async def glance(self) -> Reading | None:
+        """What can be seen without holding the server up: the loads where they tell how decoding
+        goes, else everything."""
+        if self._cheap and (loads := await self._loads()) is not None:
+            return loads
+        return await self.look()
 
     async def flush(self) -> str:
         """Empty the prefix cache; "" or why that was not done (0.4.x answers both, newer POST)."""

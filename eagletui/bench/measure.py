@@ -5,67 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
 from eagletui.bench import plan as plans
-from eagletui.bench.figures import itl_quantiles
+from eagletui.bench.gaps import itl_quantiles
 from eagletui.bench.load import Driver, Load, Moving, Reply
+from eagletui.bench.observer import Eye, Gpus, Observer
 from eagletui.bench.plan import CellPlan, Plan
+from eagletui.bench.progress import Counting, Eta, Progress
 from eagletui.bench.watch import Verdict, Watch
-from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
 from eagletui.model.literals import Literals
-from eagletui.model.readings import Reading
 from eagletui.model.run import STOPPED, Cell, StopReason
-from eagletui.model.server import Gpu
 
-LOOK_EVERY = 1.0
-SETTLE = 3.0
-"""Seconds that the server's counters may take to show the last request's end."""
-
-SETTLE_EVERY = 0.2
 CANCELLED = "Cancelled."
 _ENDS_ALL: tuple[StopReason, ...] = ("cancelled", "restarted", "other-traffic", "failed")
 """What ends the whole benchmark; the rest ends a cell and its like in later repeats."""
-
-
-class Eye(Protocol):
-    """Reads the server's counters (`bench.eye.Eye`)."""
-
-    problem: str
-
-    async def look(self) -> Reading | None: ...
-
-    async def flush(self) -> str: ...
-
-
-class Progress(Data, frozen=True):
-    """Where a benchmark stands.
-
-    Attributes:
-        cell: number of the cell under way, from 1; the warm-up counts to the cell after it.
-        remaining: seconds to the end, None while nothing tells.
-    """
-
-    cell: int
-    cells: int
-    concurrency: int
-    repeat: int
-    repeats: int
-    done: int
-    requests: int
-    tokens: int
-    seconds: float
-    warming: bool = False
-    remaining: float | None = None
-
-    @property
-    def tok_s(self) -> float | None:
-        """Tokens a second of this cell so far."""
-        return self.tokens / self.seconds if self.seconds > 0.5 else None
 
 
 class Measuring:
@@ -91,7 +48,7 @@ class Measuring:
         url: str,
         headers: dict[str, str] | None = None,
         eye: Eye | None = None,
-        gpus: Callable[[], AsyncIterator[tuple[Gpu, ...]]] | None = None,
+        gpus: Gpus | None = None,
         gpu_indices: tuple[int, ...] = (),
         launch: Callable[[], Awaitable[str]] | None = None,
         said: Callable[[Progress], None] = lambda _: None,
@@ -104,7 +61,7 @@ class Measuring:
         self._url = url
         self._headers = headers or {}
         self._eye = eye
-        self._gpus = gpus
+        self._observer = Observer(eye, gpus, ruled=self._rule, noted=self._note, clock=clock)
         self._gpu_indices = gpu_indices
         self._launch = launch
         self._said = said
@@ -206,10 +163,10 @@ class Measuring:
                 replies.append(reply)
                 self._rule(watch.heard(reply))
 
-        await self._look(watch)
-        async with self._watching(watch):
+        await self._observer.look(watch)
+        async with self._observer.watching(watch):
             seconds = await self._drive(load, heard)
-        await self._settle(watch)
+        await self._observer.settle(watch)
         await self._same_launch(launch)
         return self._cell(cell, load, watch, replies, seconds)
 
@@ -256,7 +213,7 @@ class Measuring:
             warnings=tuple(warnings),
         )
 
-    # --- watching -----------------------------------------------------------------------------
+    # --- judging ------------------------------------------------------------------------------
 
     def _rule(self, verdict: Verdict | None) -> None:
         if verdict is None or self._verdict is not None:
@@ -274,49 +231,6 @@ class Measuring:
         if words not in self.notes:
             self.notes.append(words)
 
-    async def _look(self, watch: Watch) -> Reading | None:
-        if self._eye is None:
-            return None
-        reading = await self._eye.look()
-        if reading is not None:
-            self._rule(watch.saw(reading))
-        return reading
-
-    @contextlib.asynccontextmanager
-    async def _watching(self, watch: Watch) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(self._look_on(watch))]
-        if self._gpus is not None:
-            tasks.append(asyncio.create_task(self._look_at_gpus(self._gpus(), watch)))
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _look_on(self, watch: Watch) -> None:
-        while self._eye is not None:
-            await asyncio.sleep(LOOK_EVERY)
-            await self._look(watch)
-
-    async def _look_at_gpus(self, readings: AsyncIterator[tuple[Gpu, ...]], watch: Watch) -> None:
-        try:
-            async for gpus in readings:
-                self._rule(watch.saw_gpus(gpus))
-        except HostError as error:
-            self._note(f"GPUs were not read: {error.what}")
-
-    async def _settle(self, watch: Watch) -> None:
-        """Look until the counter of generated tokens holds all of ours, or moves no more."""
-        if self._eye is None:
-            return
-        end = self._clock() + SETTLE
-        while await self._look(watch) is not None:
-            counted = watch.server_tokens
-            if counted is None or counted >= watch.tokens or self._clock() >= end:
-                return
-            await asyncio.sleep(SETTLE_EVERY)
-
     async def _which_launch(self) -> str:
         if self._launch is None:
             return ""
@@ -332,7 +246,7 @@ class Measuring:
 
     def _progress(
         self, number: int, cell: CellPlan, load: Load, *, warming: bool = False
-    ) -> _Counting:
+    ) -> Counting:
         first = Progress(
             cell=number + 1,
             cells=len(plans.cells(self._plan)),
@@ -345,88 +259,7 @@ class Measuring:
             seconds=0.0,
             warming=warming,
         )
-        return _Counting(first, self._said, self._clock, self._eta)
-
-
-class _Counting:
-    """Counts one cell's requests for whoever watches."""
-
-    def __init__(
-        self,
-        first: Progress,
-        said: Callable[[Progress], None],
-        clock: Callable[[], float],
-        eta: Eta,
-    ) -> None:
-        self._now = first
-        self._said = said
-        self._clock = clock
-        self._eta = eta
-        self._began = clock()
-        self._tell()
-
-    def heard(self, item: Reply | Moving) -> None:
-        if isinstance(item, Reply):
-            self._now = replace(self._now, done=self._now.done + 1)
-        else:
-            self._now = replace(self._now, tokens=item.tokens)
-        self._tell()
-
-    def _tell(self) -> None:
-        seconds = self._clock() - self._began
-        share = 0.0 if self._now.warming else self._now.done / max(self._now.requests, 1)
-        self._now = replace(
-            self._now, seconds=seconds, remaining=self._eta.remaining(share, seconds)
-        )
-        self._said(self._now)
-
-
-class Eta:
-    """How long the rest takes: cells of a known concurrency take what they took, others what a
-    request of the nearest known one took for each of their rounds."""
-
-    def __init__(self, cells: tuple[CellPlan, ...]) -> None:
-        self._left = dict(enumerate(cells))
-        self._now: CellPlan | None = None
-        self._took: dict[int, float] = {}
-
-    def begin(self, number: int) -> None:
-        """This cell is under way."""
-        self._now = self._left.pop(number)
-
-    def skip(self, number: int) -> None:
-        """This cell is left out."""
-        self._left.pop(number)
-
-    def end(self, seconds: float) -> None:
-        """The cell under way is over."""
-        assert self._now is not None
-        self._took[self._now.concurrency] = seconds / self._rounds(self._now)
-
-    def remaining(self, share: float, seconds: float) -> float | None:
-        """Seconds to the end.
-
-        Args:
-            share: of the cell's requests that are over.
-            seconds: since the cell began.
-        """
-        assert self._now is not None
-        took = dict(self._took)
-        if share > 0.0 and self._now.concurrency not in took:
-            took[self._now.concurrency] = seconds / share / self._rounds(self._now)
-        if not took:
-            return None
-        whole = self._seconds(self._now, took)
-        rest = max(whole - seconds, 0.0) if share == 0.0 else seconds / share - seconds
-        return rest + sum(self._seconds(cell, took) for cell in self._left.values())
-
-    def _seconds(self, cell: CellPlan, took: dict[int, float]) -> float:
-        nearest = min(took, key=lambda known: abs(known - cell.concurrency))
-        return took[nearest] * self._rounds(cell)
-
-    @staticmethod
-    def _rounds(cell: CellPlan) -> float:
-        return cell.requests / cell.concurrency
+        return Counting(first, self._said, self._clock, self._eta)
 
 
 def _alike(stopped: str, at: int, concurrencies: tuple[int, ...]) -> set[int]:

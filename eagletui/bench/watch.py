@@ -10,20 +10,13 @@ from typing import NamedTuple
 
 from eagletui.bench.load import Reply
 from eagletui.engine.rates import busy_span, over, went_back
+from eagletui.model.loops import SO, Loops
 from eagletui.model.readings import Rates, Reading
 from eagletui.model.run import StepTimes, StopReason
 from eagletui.model.server import Gpu
 
-LOOPED_BELOW = 0.2
-"""Distinct pairs of words over all of an output's last 128. Of 5,600 such pieces of the standard
-library's source 99 of 100 have 0.28 or more, of prose all have 0.6; of a small model that loops
-at temperature 0 (recorded on an H200) they have 0.01 to 0.02, and 0.57 to 0.82 at temperature 1."""
+GONE_AFTER = 3
 
-LOOPED_SHARE = 0.25
-"""Share of a cell's outputs, `FEW` at the least, above which its speed is that of the loop: what
-repeats is drafted right far more often than what people ask for."""
-
-FEW = 3
 KV_FULL = 0.99
 TWICE = 2
 """Readings in a row that must agree: gauges move with the decode interval, not with every step."""
@@ -63,14 +56,16 @@ class Watch:
     def __init__(self, ours: int, *, gpus: Sequence[int] = ()) -> None:
         self._ours = ours
         self._gpus = frozenset(gpus)
+        self._first: Reading | None = None
         self._readings: list[Reading] = []
+        self._glance: Reading | None = None
         self._others = 0
         self._full = 0
         self._hot = 0
         self._replies = 0
-        self._looped: list[float] = []
+        self._loops = Loops()
         self._gone = 0
-        self._served = 0
+        self._begun = 0
         self._uncounted = False
         self._prompt = self._cached = 0
         self._watts: list[float] = []
@@ -79,9 +74,14 @@ class Watch:
         """What the requests that are over generated, by the server's count in each."""
 
     def saw(self, reading: Reading) -> Verdict | None:
-        """One look at the counters."""
-        before = self._readings[-1] if self._readings else None
-        self._readings.append(reading)
+        """One look at the counters, or at the loads alone between two of those."""
+        self._first = self._first or reading
+        glance = bool(self._readings) and _counts(self._readings[0]) and not _counts(reading)
+        before = self._glance if glance else self._readings[-1] if self._readings else None
+        if glance:
+            self._glance = reading
+        else:
+            self._readings.append(reading)
         if before is not None and went_back(before, reading):
             return Verdict("restarted", "The server restarted: its counters began anew.")
         return self._crowded(reading) or self._filled(reading)
@@ -89,7 +89,7 @@ class Watch:
     def _crowded(self, reading: Reading) -> Verdict | None:
         there = (reading.running or 0.0) + (reading.queued or 0.0)
         # A gauge that has not moved since the beginning may tell of the cell before.
-        first = self._readings[0]
+        first = self._first or reading
         stale = reading.running == first.running and reading.at - first.at < GAUGE_AGE
         self._others = 0 if there <= self._ours or stale else self._others + 1
         if self._others < TWICE:
@@ -129,32 +129,23 @@ class Watch:
         """One request is over."""
         sent = reply.sent
         self.tokens += sent.output_tokens
+        self._begun += sent.output_tokens > 0
         if sent.error:
             self._gone = self._gone + 1 if sent.error.startswith(GONE) else 0
-            if self._gone >= max(FEW, self._ours):
+            if self._gone >= max(GONE_AFTER, self._ours):
                 return Verdict(
                     "failed", f"The server is gone: {self._gone} requests in a row: {sent.error}."
                 )
             return None
         self._gone = 0
-        self._served += 1
         self._uncounted = self._uncounted or not reply.counted
         if reply.cached_tokens is not None and sent.prompt_tokens:
             self._prompt += sent.prompt_tokens
             self._cached += reply.cached_tokens
-        if reply.tail_bigrams is not None and reply.tail_bigrams < LOOPED_BELOW:
-            self._looped.append(reply.tail_bigrams)
-        looped = len(self._looped)
-        if looped < FEW or looped <= LOOPED_SHARE * self._served:
+        self._loops.add(reply.tail_bigrams)
+        if not self._loops.too_many:
             return None
-        return Verdict("looped", self._loops() + " Accept length and speed are those of a loop.")
-
-    def _loops(self) -> str:
-        return (
-            f"{len(self._looped)} of {self._served} outputs loop: at their end "
-            f"{min(self._looped):.2f} to {max(self._looped):.2f} of the pairs of words are "
-            f"distinct, and below {LOOPED_BELOW:g} it is a loop."
-        )
+        return Verdict("looped", f"{self._loops.words} {SO}")
 
     # --- when it is over ----------------------------------------------------------------------
 
@@ -171,11 +162,11 @@ class Watch:
 
     @property
     def accept_length(self) -> float | None:
-        """Tokens a verify step over the window; exact from 0.5.13 on, where requests × verify
-        steps are counted when a request ends."""
+        """Tokens a verify step over the window, each request's first token left out, which the
+        prefill brings; exact from 0.5.13 on, where both are counted when a request ends."""
         calls, tokens = self._moved("verify_calls_total"), self._moved("generation_tokens_total")
-        if calls and tokens:
-            return tokens / calls
+        if calls and tokens and tokens > self._begun:
+            return (tokens - self._begun) / calls
         rates = self._rates()
         return None if rates is None or rates.stale else rates.accept_length
 
@@ -200,8 +191,8 @@ class Watch:
             what = f": {'; '.join(sorted(set(reasons))[:3])}" if reasons else ""
             found.append(f"{failed} requests failed{what}")
         found += self._count_warnings()
-        if self._looped:
-            found.append(self._loops())
+        if self._loops.words:
+            found.append(self._loops.words)
         if self._uncounted:
             found.append(
                 "The server does not count tokens while it streams: ITL is that of chunks."
@@ -239,3 +230,8 @@ class Watch:
     def _rates(self) -> Rates | None:
         span = busy_span(self._readings) if self._readings else ()
         return over(span) if len(span) > 1 else None
+
+
+def _counts(reading: Reading) -> bool:
+    """Whether it is of `/metrics`, and not of `/v1/loads` alone."""
+    return reading.generation_tokens_total is not None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
+import termios
+from collections.abc import Iterator
 
 import click
 
@@ -32,16 +35,9 @@ class TerminalAsker:
             return None
         again = " (the last answer was refused)" if question.again else ""
         try:
-            answer: str = click.prompt(
-                f"{visible(question.subject)}{again}",
-                hide_input=not question.echo,
-                default="",
-                show_default=False,
-                err=True,
-            )
+            return await typed(f"{visible(question.subject)}{again}", shown=question.echo)
         except click.Abort:
             return None
-        return answer
 
     async def host_key(self, question: HostKeyQuestion) -> bool:
         """Whether this unknown key is to be trusted from now on."""
@@ -53,31 +49,59 @@ class TerminalAsker:
             err=True,
         )
         try:
-            return click.confirm(f"Trust it and write it to {question.file}?", err=True)
+            trust = f"Trust it and write it to {visible(question.file)}?"
+            return await yes_or_no(trust, default=False)
         except click.Abort:
             return False
 
 
 async def yes_or_no(question: str, *, default: bool) -> bool:
-    """What a person types, while everything else goes on.
-
-    No thread waits for it: Ctrl-C would have to wait for that thread.
+    """What a person decides, while everything else goes on.
 
     Raises:
         click.Abort: the terminal is at its end.
     """
     while True:
-        click.echo(f"{question} [{'Y/n' if default else 'y/N'}]: ", nl=False, err=True)
-        typed = await _typed(sys.stdin.fileno())
-        if not typed:
-            raise click.Abort
-        word = typed.decode("utf-8", "replace").strip().lower()
+        word = (await typed(f"{question} [{'Y/n' if default else 'y/N'}]")).strip().lower()
         if word in ("", "y", "yes", "n", "no"):
             return default if not word else word.startswith("y")
         click.echo("Say y or n.", err=True)
 
 
-async def _typed(fd: int) -> bytes:
+async def typed(question: str, *, shown: bool = True) -> str:
+    """The line that a person types, while everything else goes on: a connection is kept alive.
+
+    No thread waits for it: Ctrl-C would have to wait for that thread.
+
+    Args:
+        shown: whether the terminal shows what is typed.
+
+    Raises:
+        click.Abort: the terminal is at its end.
+    """
+    click.echo(f"{question}: ", nl=False, err=True)
+    fd = sys.stdin.fileno()
+    with contextlib.nullcontext() if shown else _unseen(fd):
+        line = await _line(fd)
+    if not line:
+        raise click.Abort
+    return line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+
+
+@contextlib.contextmanager
+def _unseen(fd: int) -> Iterator[None]:
+    """A terminal that shows nothing of what is typed."""
+    before = termios.tcgetattr(fd)
+    quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(fd, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, before)
+        click.echo(err=True)  # the person's own line end was not shown either
+
+
+async def _line(fd: int) -> bytes:
     """The next line of a terminal; b"" at its end."""
     loop = asyncio.get_running_loop()
     line: asyncio.Future[bytes] = loop.create_future()

@@ -108,8 +108,12 @@ class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
 @click.option("--keep/--no-keep", default=True, show_default=True,
               help="Keep the run: `eagletui runs` lists it.")  # fmt: skip
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the run as JSON."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the run as JSON, after each cell; the file must not be there yet.",
 )
+@click.option("--force", is_flag=True, help="Write over a file of --out that is there.")
 @click.option(
     "--export",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -125,16 +129,17 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     status is 1 where a cell ended early or a request failed, and 130 after Ctrl-C.
     """
     from eagletui.bench.measure import CANCELLED
+    from eagletui.cli.bench_out import OutFile
     from eagletui.cli.bench_words import Teller, notes, table
     from eagletui.cli.benching import Asked, measure
 
     asked = _asked(Asked, options)
-    for path in (options["out"], options["export"]):
-        _check_writable(path)
+    _check_writable(options["export"])
+    out = OutFile(options["out"], force=options["force"]) if options["out"] else None
     teller = Teller(sys.stderr, live=sys.stderr.isatty())
-    run, said = asyncio.run(_attended(measure, asked, teller))
+    run, said = asyncio.run(_attended(measure, asked, teller, out))
     teller.close()
-    _keep(run, options["out"], options["export"])
+    _keep(run, out, options["export"])
     if as_json:
         echo_json(_document(run, said))
     else:
@@ -174,7 +179,7 @@ def _asked(kind: Any, options: dict[str, Any]) -> Any:
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-async def _attended(measure: Any, asked: Any, teller: Any) -> Any:
+async def _attended(measure: Any, asked: Any, teller: Any, out: Any) -> Any:
     """Ctrl-C, or being told to end, cancels the measuring once it runs; before, or a second time,
     it ends the program."""
     loop = asyncio.get_running_loop()
@@ -194,8 +199,14 @@ async def _attended(measure: Any, asked: Any, teller: Any) -> Any:
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, interrupt)
 
+    async def so_far(run: Any) -> None:
+        if out is not None:
+            await out.so_far(run, teller.say)
+
     try:
-        return await measure(asked, told=teller.progress, said=teller.say, started=started)
+        return await measure(
+            asked, told=teller.progress, said=teller.say, started=started, so_far=so_far
+        )
     finally:
         let_go()
 
@@ -210,14 +221,14 @@ def _check_writable(path: Path | None) -> None:
         raise UsageError(f"{visible(str(path))} cannot be written: {error.strerror}.") from None
 
 
-def _keep(run: Any, out: Path | None, export: Path | None) -> None:
+def _keep(run: Any, out: Any, export: Path | None) -> None:
     import msgspec
 
     from eagletui.bench.export import rows
 
     try:
         if out is not None:
-            out.write_bytes(msgspec.json.encode(run) + b"\n")
+            out.write(run)
         if export is not None:
             with export.open("ab") as file:
                 for row in rows(run):
@@ -231,24 +242,23 @@ def _keep(run: Any, out: Path | None, export: Path | None) -> None:
 
 
 def _document(run: Any, said: list[str]) -> dict[str, Any]:
-    """`bench --json`: the run, and its figures a cell."""
+    """`bench --json`: the run, its figures by concurrency and by cell."""
     import msgspec
 
-    from eagletui.bench.figures import figures
+    from eagletui.model.figures import cell_figures, figures_document, figures_of
 
-    cells = [
-        {
-            "concurrency": cell.concurrency,
-            "repeat": cell.repeat,
-            "seconds": cell.seconds,
-            **msgspec.to_builtins(figures(cell)),
-            "steps": msgspec.to_builtins(cell.steps),
-            "server_tokens": cell.server_tokens,
-            "power_watts": cell.power_watts,
-            "stopped": cell.stopped,
-            "why": cell.why,
-            "warnings": cell.warnings,
-        }
-        for cell in run.cells
-    ]
-    return {"run": msgspec.to_builtins(run), "cells": cells, "notes": said}
+    return {
+        "run": msgspec.to_builtins(run),
+        "figures": [figures_document(figures) for figures in figures_of(run)],
+        "cells": [
+            {
+                "repeat": cell.repeat,
+                **figures_document(cell_figures(run, cell)),
+                "stopped": cell.stopped,
+                "doubt": cell.doubt,
+                "why": cell.why,
+            }
+            for cell in run.cells
+        ],
+        "notes": said,
+    }

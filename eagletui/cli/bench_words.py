@@ -6,17 +6,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from eagletui.bench.figures import Figures, figures
-from eagletui.bench.measure import Progress
+from eagletui.bench.progress import Progress
 from eagletui.model.eta import about
-from eagletui.model.run import Cell, Quantiles, Run
-from eagletui.model.statistics import pooled
+from eagletui.model.figures import Figures, figures_of
+from eagletui.model.run import Run
 
 EVERY = 0.2
 """Seconds between two lines of progress on a terminal."""
 
 # Heading and width of a column, and what stands in it for the figures of all repeats.
-_Column = tuple[str, int, Callable[[Sequence[Figures], Sequence[Cell]], str]]
+_Column = tuple[str, int, Callable[[Figures], str]]
 
 
 class Teller:
@@ -77,12 +76,14 @@ def table(run: Run) -> Iterator[str]:
     yield f"{run.name} · {run.workload.endpoint} · {run.workload.prompts} · {where}{ended}"
     yield f"{run.surroundings.model or 'model not named'} · {run.surroundings.speculative.short}"
     yield " ".join(f"{name:>{width}}" for name, width, _ in COLUMNS)
-    for concurrency in dict.fromkeys(cell.concurrency for cell in run.cells):
-        cells = [cell for cell in run.cells if cell.concurrency == concurrency]
-        found = [figures(cell) for cell in cells]
-        yield " ".join(f"{say(found, cells):>{width}}" for _, width, say in COLUMNS)
-    yield "Times in ms, p50 / p99; tok/s in all: mean of the repeats (lowest – highest)."
-    yield from _histograms(run)
+    found = figures_of(run)
+    for figures in found:
+        yield " ".join(f"{say(figures):>{width}}" for _, width, say in COLUMNS)
+    yield "Times in ms, p50 / p99; all repeats together; tok/s with the lowest and highest repeat."
+    for figures in found:
+        if total := sum(figures.accepted):
+            shares = "  ".join(f"{at}: {n / total:.1%}" for at, n in enumerate(figures.accepted))
+            yield f"c={figures.concurrency} steps by accepted drafts  {shares}"
 
 
 def notes(run: Run, said: Sequence[str]) -> Iterator[str]:
@@ -97,67 +98,36 @@ def notes(run: Run, said: Sequence[str]) -> Iterator[str]:
             yield f"{name}: {words}"
 
 
-def _histograms(run: Run) -> Iterator[str]:
-    for concurrency in dict.fromkeys(cell.concurrency for cell in run.cells):
-        sums = pooled(
-            figures(cell).accepted for cell in run.cells if cell.concurrency == concurrency
-        )
-        if total := sum(sums):
-            shares = "  ".join(f"{at}: {count / total:.1%}" for at, count in enumerate(sums))
-            yield f"c={concurrency} steps by accepted drafts  {shares}"
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
 def _figure(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def _total(found: Sequence[Figures], cells: Sequence[Cell]) -> str:  # noqa: ARG001
-    known = [f.tok_s for f in found if f.tok_s is not None]
-    if not known:
+def _total(found: Figures) -> str:
+    if found.tok_s is None:
         return "–"
-    spread = f" ({min(known):.1f} – {max(known):.1f})" if len(known) > 1 else ""
-    return f"{sum(known) / len(known):.1f}{spread}"
+    speeds = found.speeds
+    spread = f" ({min(speeds):.1f} – {max(speeds):.1f})" if len(speeds) > 1 else ""
+    return f"{found.tok_s:.1f}{spread}"
 
 
-def _pair(name: str) -> Callable[[Sequence[Figures], Sequence[Cell]], str]:
-    def say(found: Sequence[Figures], cells: Sequence[Cell]) -> str:  # noqa: ARG001
-        known: list[Quantiles | None] = [getattr(f, name) for f in found]
-        p50 = _mean([q.p50 if q else None for q in known])
-        p99 = _mean([q.p99 if q else None for q in known])
-        return f"{_figure(p50)} / {_figure(p99)}"
-
-    return say
-
-
-def _one(name: str, digits: int) -> Callable[[Sequence[Figures], Sequence[Cell]], str]:
-    def say(found: Sequence[Figures], cells: Sequence[Cell]) -> str:  # noqa: ARG001
-        return _figure(_mean([getattr(f, name) for f in found]), digits)
-
-    return say
-
-
-def _step(name: str) -> Callable[[Sequence[Figures], Sequence[Cell]], str]:
-    def say(found: Sequence[Figures], cells: Sequence[Cell]) -> str:  # noqa: ARG001
-        return _figure(_mean([getattr(cell.steps, name) for cell in cells]), 2)
+def _pair(read: Callable[[Figures], dict[str, float | None]]) -> Callable[[Figures], str]:
+    def say(found: Figures) -> str:
+        latency = read(found)
+        return f"{_figure(latency['p50'])} / {_figure(latency['p99'])}"
 
     return say
 
 
 COLUMNS: tuple[_Column, ...] = (
-    ("c", 4, lambda _, cells: str(cells[0].concurrency)),
+    ("c", 4, lambda found: str(found.concurrency)),
     ("tok/s in all", 24, _total),
-    ("each", 8, _one("tok_s_each", 1)),
-    ("TTFT", 16, _pair("ttft_ms")),
-    ("TPOT", 14, _pair("tpot_ms")),
-    ("ITL", 14, _pair("itl_ms")),
-    ("accept", 6, _one("accept_length", 2)),
-    ("verify", 7, _step("verify")),
-    ("step", 7, _step("step")),
-    ("J/tok", 6, _one("joules", 2)),
-    ("failed", 6, lambda found, _: str(sum(f.failed for f in found))),
+    ("each", 8, lambda found: _figure(found.tok_s_each)),
+    ("TTFT", 16, _pair(lambda found: found.ttft_ms)),
+    ("TPOT", 14, _pair(lambda found: found.tpot_ms)),
+    ("ITL", 14, _pair(lambda found: found.itl_ms)),
+    ("accept", 6, lambda found: _figure(found.accept_length, 2)),
+    ("verify", 7, lambda found: _figure(found.verify_ms, 2)),
+    ("step", 7, lambda found: _figure(found.step_ms, 2)),
+    ("J/tok", 6, lambda found: _figure(found.joules_per_token, 2)),
+    ("failed", 6, lambda found: str(found.failed)),
 )

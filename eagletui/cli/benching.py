@@ -19,9 +19,10 @@ from eagletui.bench.client import Client
 from eagletui.bench.exact import exact
 from eagletui.bench.eye import Eye
 from eagletui.bench.load import Driver, Endpoint
-from eagletui.bench.measure import Measuring, Progress
+from eagletui.bench.measure import Measuring
 from eagletui.bench.onhost import OnHost
 from eagletui.bench.plan import Plan, Prompt
+from eagletui.bench.progress import Progress
 from eagletui.bench.promptsets import SETS, read_prompts, shipped
 from eagletui.cli.reaching import connected
 from eagletui.cli.run_keeping import Keeper
@@ -81,6 +82,7 @@ async def measure(
     told: Callable[[Progress], None],
     said: Callable[[str], None],
     started: Callable[[Measuring], None],
+    so_far: Callable[[Run], Awaitable[None]],
 ) -> tuple[Run, list[str]]:
     """Measure, and give the run with what is to be known of it.
 
@@ -88,12 +90,13 @@ async def measure(
         told: hears how far it is.
         said: hears lines for the person.
         started: gets what can be cancelled.
+        so_far: gets the run after each cell, with those that are measured.
 
     Raises:
         EagletuiError: no such server, nobody answers, the server is being measured already.
     """
     async with connected(asked.target, asked.ssh_config) as host:
-        return await measure_on(host, asked, told=told, said=said, started=started)
+        return await measure_on(host, asked, told=told, said=said, started=started, so_far=so_far)
 
 
 async def measure_on(
@@ -103,13 +106,9 @@ async def measure_on(
     told: Callable[[Progress], None],
     said: Callable[[str], None],
     started: Callable[[Measuring], None],
-    measured: Callable[[Cell], None] = lambda _: None,
+    so_far: Callable[[Run], Awaitable[None]],
 ) -> tuple[Run, list[str]]:
-    """The same on a host that somebody else keeps connected.
-
-    Args:
-        measured: gets each cell once it is kept.
-    """
+    """The same on a host that somebody else keeps connected."""
     name, prompts = await asyncio.to_thread(prompts_of, asked.prompts, asked.requests)
     async with AsyncExitStack() as stack:
         discovery = Discovery(Wanted(metrics=asked.url, pid=asked.pid))
@@ -154,10 +153,13 @@ async def measure_on(
             surroundings=around,
         )
         keeper = Keeper(run, wanted=asked.keep, said=said)
+        begun = run
 
         async def kept(cell: Cell) -> None:
             await keeper.cell(cell)
-            measured(cell)
+            await so_far(
+                replace(begun, ended=time.time(), cells=tuple(measuring.cells), partial=True)
+            )
 
         measuring = Measuring(
             plan,
@@ -274,7 +276,7 @@ async def choose_driver(
     python = await find_python(host, [target.process.python])
     start = getattr(host, "start", None)
     if python and start is not None:
-        return OnHost(host, python), "host"  # type: ignore[arg-type]
+        return OnHost(host, python), "host"
     if asked.on_host == "yes":
         raise EagletuiError(
             "The host has no Python 3.8 or later that could send the requests.",

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from eagletui.bench.figures import figures
 from eagletui.host.base import Host
 from eagletui.model.benchmarking import CellLine, Moment, Subject, Under, Wish
 from eagletui.model.errors import EagletuiError
-from eagletui.model.run import Cell
+from eagletui.model.figures import cell_figures
+from eagletui.model.run import Cell, Run
 from eagletui.model.text import visible
 
 if TYPE_CHECKING:
-    from eagletui.bench.measure import Measuring, Progress
+    from eagletui.bench.measure import Measuring
+    from eagletui.bench.progress import Progress
 
 EVERY = 0.2
 """Seconds between two moments of one cell."""
@@ -108,7 +109,7 @@ class HostBenchmarker:
                 told=one.progress,
                 said=one.say,
                 started=one.start,
-                measured=one.cell,
+                so_far=one.so_far,
             )
         except EagletuiError as error:
             one.fail(error)
@@ -180,9 +181,9 @@ class _Benchmark:
         if words not in self._moment.said:
             self._set(said=(*self._moment.said, visible(words)))
 
-    def cell(self, cell: Cell) -> None:
+    async def so_far(self, run: Run) -> None:
         """One more was measured."""
-        self._set(measured=(*self._moment.measured, cell_line(cell)))
+        self._set(measured=tuple(cell_line(run, cell) for cell in run.cells))
 
     def fail(self, error: EagletuiError) -> None:
         """It could not be measured, or not to its end."""
@@ -204,22 +205,22 @@ class _Benchmark:
         self._changed.set()
 
 
-def cell_line(cell: Cell) -> CellLine:
+def cell_line(run: Run, cell: Cell) -> CellLine:
     """A cell's figures for a screen."""
-    found = figures(cell)
+    found = cell_figures(run, cell)
     return CellLine(
         concurrency=cell.concurrency,
         repeat=cell.repeat,
         tok_s=found.tok_s,
         tok_s_each=found.tok_s_each,
         accept_length=found.accept_length,
-        ttft_p50=found.ttft_ms.p50 if found.ttft_ms else None,
-        ttft_p99=found.ttft_ms.p99 if found.ttft_ms else None,
-        tpot_p50=found.tpot_ms.p50 if found.tpot_ms else None,
-        tpot_p99=found.tpot_ms.p99 if found.tpot_ms else None,
-        verify_ms=cell.steps.verify,
-        step_ms=cell.steps.step,
-        joules=found.joules,
+        ttft_p50=found.ttft_ms["p50"],
+        ttft_p99=found.ttft_ms["p99"],
+        tpot_p50=found.tpot_ms["p50"],
+        tpot_p99=found.tpot_ms["p99"],
+        verify_ms=found.verify_ms,
+        step_ms=found.step_ms,
+        joules=found.joules_per_token,
         failed=found.failed,
         stopped=cell.stopped,
         doubt=cell.doubt,

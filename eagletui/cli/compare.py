@@ -15,17 +15,18 @@ from eagletui.model.compare import Comparison as Found
 from eagletui.model.compare import compare as compared
 from eagletui.model.compare import comparison_document, natural_baseline
 from eagletui.model.errors import UsageError
+from eagletui.model.near import nearest
 from eagletui.model.run import Run
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunNotFound
-from eagletui.store.runs.runs import Comparison, Runs
+from eagletui.store.runs.runs import Comparison, Names, Runs
 
 FORMATS = ("table", "json", "csv", "md", "html")
 
 
 @click.command()
-@click.argument("words", metavar="A B...", nargs=-1, required=True)
+@click.argument("words", metavar="A B...", nargs=-1)
 @click.option(
     "--baseline",
     metavar="RUN",
@@ -47,6 +48,7 @@ FORMATS = ("table", "json", "csv", "md", "html")
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option("--save", metavar="NAME", help="Keep this comparison; NAME alone shows it again.")
+@click.option("--forget", metavar="NAME", help="Forget a saved comparison; its runs stay.")
 @json_option
 def compare(
     words: tuple[str, ...],
@@ -55,6 +57,7 @@ def compare(
     output: Path | None,
     force: bool,
     save: str | None,
+    forget: str | None,
     as_json: bool,
 ) -> None:
     """Put runs side by side: what differs, what is faster, what is a tie.
@@ -62,6 +65,11 @@ def compare(
     A and B are runs (an id, the beginning of one, a name), a saved comparison, or files:
     eagletui's export, bench_serving's JSONL, /generate replies. A file's runs are not kept.
     """
+    if forget is not None:
+        _forget(forget, words, as_json=as_json)
+        return
+    if not words:
+        raise UsageError("Which runs?", advice="Name two, a saved comparison, or files.")
     with open_runs() as (database, kept):
         runs, against = _chosen(kept, words, baseline)
         if save is not None:
@@ -104,19 +112,20 @@ def report_text(form: str, found: Found, database: Database) -> str:
 
 def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[list[Run], str | None]:
     """The runs that are meant, each once, and the id of the baseline where one is named."""
+    called = kept.names()
     saved = kept.comparison(words[0]) if len(words) == 1 else None
-    if saved is not None and not _is_run(kept, words[0]):
+    if saved is not None and not _is_run(called, words[0]):
         words, baseline = saved.runs, saved.baseline if baseline is None else baseline
     runs: dict[str, Run] = {}
     named: dict[str, list[str]] = {}
     for word in words:
-        found = _meant(kept, word)
+        found = _meant(kept, called, word)
         named[word] = [run.id for run in found]
         runs.update((run.id, run) for run in found)
     against = None
     if baseline is not None:
         ids = named.get(baseline)
-        old = _meant(kept, baseline) if ids is None else tuple(runs[id_] for id_ in ids)
+        old = _meant(kept, called, baseline) if ids is None else tuple(runs[id_] for id_ in ids)
         if len(old) != 1:
             raise UsageError(f"{baseline} holds {len(old)} runs, and a baseline is one.")
         runs = {old[0].id: old[0], **runs} if old[0].id not in runs else runs
@@ -129,18 +138,18 @@ def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[lis
     return list(runs.values()), against
 
 
-def _is_run(kept: Runs, word: str) -> bool:
+def _is_run(called: Names, word: str) -> bool:
     try:
-        kept.id(word)
+        called.meant(word)
     except RunNotFound:
         return False
     return True
 
 
-def _meant(kept: Runs, word: str) -> tuple[Run, ...]:
+def _meant(kept: Runs, called: Names, word: str) -> tuple[Run, ...]:
     """A run of the database, or those of a file of that name."""
     try:
-        return (kept.find(word),)
+        return (kept.get(called.meant(word)),)
     except RunNotFound:
         path = Path(word)
         if not path.is_file():
@@ -151,7 +160,7 @@ def _meant(kept: Runs, word: str) -> tuple[Run, ...]:
 
 
 def _save(kept: Runs, name: str, runs: Sequence[Run], baseline: str | None) -> None:
-    known = {row.id for row in kept.rows()}
+    known = kept.names()
     strange = [run.name or run.id for run in runs if run.id not in known]
     if strange:
         raise UsageError(
@@ -166,3 +175,21 @@ def _save(kept: Runs, name: str, runs: Sequence[Run], baseline: str | None) -> N
             baseline=baseline or natural_baseline(runs).id,
         )
     )
+
+
+def _forget(name: str, words: Sequence[str], *, as_json: bool) -> None:
+    if words:
+        raise UsageError(
+            "--forget compares nothing.", advice="Leave the runs out, or leave --forget out."
+        )
+    with open_runs() as (_, kept):
+        if not kept.remove_comparison(name):
+            near = nearest(name, [one.name for one in kept.comparisons()], cutoff=0.6)
+            raise RunNotFound(
+                f"No comparison is called {name}.",
+                advice=f"Did you mean {near}?" if near else "`eagletui runs list` shows them all.",
+            )
+    if as_json:
+        echo_json({"forgotten": name})
+    else:
+        click.echo(visible(f"forgot {name}; its runs are kept"))

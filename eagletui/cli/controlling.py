@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from eagletui.cli.asking import somebody_is_there, yes_or_no
+from eagletui.cli.asking import somebody_is_there, typed, yes_or_no
 from eagletui.cli.errors import INTERRUPTED
 from eagletui.cli.options import Number, host_options, json_option
 from eagletui.cli.output import echo_json
@@ -100,7 +100,10 @@ async def running_servers(host: Host) -> dict[int, Running]:
     from eagletui.host.processes import find_servers
 
     found = await find_servers(host)
-    return {raw.pid: Running.of(raw, parse_command(raw.argv).port) for raw in found.servers}
+    return {
+        raw.pid: Running.of(raw, parse_command(raw.argv).port, found.servers)
+        for raw in found.servers
+    }
 
 
 def chosen_server(
@@ -161,7 +164,7 @@ def _shown(argv: Sequence[str]) -> str:
     return shlex.join(mask_start(argv))
 
 
-def confirm(
+async def confirm(
     lines: Sequence[str], *, yes: bool, needs: Permission, problem: Diagnosis | None = None
 ) -> None:
     """Ask once, unless the person was sure already; a protected host wants its name all the same.
@@ -170,6 +173,7 @@ def confirm(
         problem: what stands in the way; nobody is asked for what cannot be done.
 
     Raises:
+        click.Abort: the terminal is at its end.
         InTheWay: there is a problem, and somebody would be asked.
         UsageError: nobody is there to be asked, or the answer was no.
     """
@@ -186,10 +190,10 @@ def confirm(
             advice="Run it on a terminal." if needs.name else "Say --yes.",
         )
     if needs.name:
-        typed = click.prompt(f"{needs.name} is protected; type its name", err=True)
-        sure = typed == needs.name
+        name = await typed(f"{needs.name} is protected; type its name")
+        sure = name.strip() == needs.name
     else:
-        sure = click.confirm("Do it?", default=False, err=True)
+        sure = await yes_or_no("Do it?", default=False)
     if not sure:
         raise UsageError("Nothing was changed.")
 

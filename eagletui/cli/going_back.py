@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from eagletui.cli.profile_import import imported_server
 from eagletui.control.agent import Agent
 from eagletui.engine.running_profile import with_secrets
-from eagletui.host.base import Host
 from eagletui.host.processes import RELEVANT, RawServer
 from eagletui.model.errors import EagletuiError, HostError
 from eagletui.model.launches import Earlier, Id, earlier
@@ -28,17 +27,20 @@ class GoingBack:
     """The last start that was ready before the present one.
 
     Args:
+        agent: of the host that is looked at.
+        place: that host's name.
         plan_of: a profile made exact.
         clock: the user's, seconds since the epoch.
     """
 
     def __init__(
         self,
-        host: Host,
+        agent: Agent,
+        place: str,
         plan_of: Callable[[Profile], StartPlan],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._host, self._plan_of, self._clock = host, plan_of, clock
+        self._agent, self._place, self._plan_of, self._clock = agent, place, plan_of, clock
         self._found: Earlier | None = None
         self.before: Before | None = None
         """What `plan` would bring, after `look`; None where nothing ran before."""
@@ -51,7 +53,7 @@ class GoingBack:
         """
         self._found = self.before = None
         try:
-            kept = await Agent(self._host).ask("list")
+            kept = await self._agent.ask("list")
         except HostError:
             raise
         except EagletuiError:
@@ -79,7 +81,7 @@ class GoingBack:
                 "Nothing ran here before, as far as this host's launches say.",
                 advice="Choose a profile.",
             )
-        answer = await Agent(self._host).ask(
+        answer = await self._agent.ask(
             "kept", launch=found.launch, source=found.source, names=RELEVANT.pattern
         )
         try:
@@ -105,6 +107,6 @@ class GoingBack:
             path=str(kept.get("path", "")),
             log=LogPlace(kind="file" if log else "none", target=log),
         )
-        imported = imported_server(raw, name=None, place=self._host.name)
+        imported = imported_server(raw, name=None, place=self._place)
         plan = self._plan_of(with_secrets(imported, argv, environment))
         return replace(plan, profile=found.name)

@@ -108,7 +108,7 @@ def launch(
             if plan is None or shown is None:
                 assert resume is not None
                 owner = Owner.here("a launch that was left")
-                confirm([f"go on with launch {visible(resume)}"], yes=True, needs=needs)
+                await confirm([f"go on with launch {visible(resume)}"], yes=True, needs=needs)
                 driven.append(
                     await Restart.resume(
                         machine, resume, owner=owner, limits=limits, break_lock=break_lock
@@ -145,7 +145,7 @@ def launch(
                     meaning="Nothing was changed.",
                     advice=f"{wrong[0].advice} --force starts it all the same.".strip(),
                 )
-            confirm(lines, yes=yes, needs=needs, problem=problem)
+            await confirm(lines, yes=yes, needs=needs, problem=problem)
             return await narrate(restart, yes=yes, wait=wait)
 
     result = run_attended(run, restart=lambda: driven[0] if driven else None)

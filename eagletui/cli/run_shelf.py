@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from eagletui.bench.figures import figures
 from eagletui.cli.compare import report_text
 from eagletui.cli.run_export import write_export
 from eagletui.cli.run_store import open_runs
 from eagletui.model.compare import Comparison, compare
 from eagletui.model.errors import EagletuiError
+from eagletui.model.figures import figures_of
 from eagletui.model.keeping import (
     Kept,
     KeptCell,
@@ -167,21 +167,13 @@ def kept_run(run: Run) -> KeptRun:
 
 
 def kept_cells(run: Run) -> tuple[KeptCell, ...]:
-    """A run's concurrencies, the lowest first: means over the repeats."""
-    found = []
-    for concurrency in sorted({cell.concurrency for cell in run.cells}):
-        cells = [cell for cell in run.cells if cell.concurrency == concurrency]
-        known = [(figures(cell), cell.summary) for cell in cells]
-        found.append(
-            KeptCell(
-                concurrency=concurrency,
-                tok_s=_mean_of([f.tok_s or (s.tok_s if s else None) for f, s in known]),
-                accept_length=_mean_of(
-                    [f.accept_length or (s.accept_length if s else None) for f, s in known]
-                ),
-            )
+    """A run's concurrencies, the lowest first."""
+    return tuple(
+        KeptCell(
+            concurrency=found.concurrency, tok_s=found.tok_s, accept_length=found.accept_length
         )
-    return tuple(found)
+        for found in figures_of(run)
+    )
 
 
 def kept_sessions(database: Database) -> tuple[KeptSession, ...]:

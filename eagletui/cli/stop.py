@@ -113,7 +113,7 @@ def _end(
             )
             problem = await driven[0].check_only()
             notes = check_lines(driven[0].notes, "check") if driven[0].notes else []
-            confirm(
+            await confirm(
                 [*plan_lines(plan, old, guard=guard, again=again), *notes],
                 yes=yes,
                 needs=needs,

@@ -25,8 +25,9 @@ from eagletui.control.api import (
     Running,
     refuse_what_cannot_be,
 )
+from eagletui.control.owner import is_gone
 from eagletui.control.problems import LOCKED, QUIET, refusal
-from eagletui.control.restart import Restart, owner_is_gone, unfinished
+from eagletui.control.restart import Restart, unfinished
 from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
@@ -142,8 +143,11 @@ class HostSwitcher:
         self._asking: dict[_Key, asyncio.Task[_Asked]] = {}
         self._restart: Restart | None = None
         self._name = ""
+        self._seen = ""
         self._names: dict[str, str] = {}
-        self._going_back = GoingBack(host, _plan, clock)
+        # Started for the first look, it is there for what is chosen a little later.
+        self._agent = Agent(host)
+        self._going_back = GoingBack(self._agent, host.name, _plan, clock)
 
     # --- what can be chosen -------------------------------------------------------------------
 
@@ -281,23 +285,27 @@ class HostSwitcher:
         return task.result() if task is not None and good else None
 
     async def _ask(self, plan: StartPlan) -> _Asked:
-        replaced = await self._on_port(plan.port)
+        replaced, servers = await self._on_port(plan.port)
         leaving = replaced.pids if replaced is not None else ()
         loading = await loading_beside(self._host, leaving)
         facts, notes = await asyncio.gather(
             host_facts(
                 self._host, plan, memory=self._installations, loading=loading, leaving=leaving
             ),
-            self._runner_s(plan, replaced),
+            self._runner_s(plan, replaced, servers),
         )
         return _Asked(replaced=replaced, facts=facts, notes=notes)
 
-    async def _runner_s(self, plan: StartPlan, old: RawServer | None) -> tuple[Finding, ...]:
+    async def _runner_s(
+        self, plan: StartPlan, old: RawServer | None, servers: Sequence[RawServer]
+    ) -> tuple[Finding, ...]:
         """What docker, systemd or a script cannot do; a plain process has nothing to say."""
         if plan.runner == "process" and (old is None or not (old.container or old.unit)):
             return ()
-        replaces = Running.of(old, plan.port) if old is not None else None
-        restart = Restart(self._host, plan, replaces=replaces, owner=Owner.here(""))
+        replaces = Running.of(old, plan.port, servers) if old is not None else None
+        restart = Restart(
+            self._host, plan, replaces=replaces, owner=Owner.here(""), agent=self._agent
+        )
         problem = await restart.check_only()
         return (refusal(problem),) if problem is not None else restart.notes
 
@@ -326,13 +334,13 @@ class HostSwitcher:
             return None, 0
         return sum(p.typical for p in known.values()), max(p.launches for p in known.values())
 
-    async def _on_port(self, port: int) -> RawServer | None:
-        """The server that has this port; where several want it, the one that is watched."""
+    async def _on_port(self, port: int) -> tuple[RawServer | None, tuple[RawServer, ...]]:
+        """The server that has this port, and all; where several want it, the one watched."""
         found = await find_servers(self._host)
         there = [server for server in found.servers if parse_command(server.argv).port == port]
         watched = self._base.raw.key if self._base is not None else ""
         there.sort(key=lambda server: server.key != watched)
-        return await named(self._host, there[0]) if there else None
+        return (await named(self._host, there[0]) if there else None), tuple(found.servers)
 
     # --- doing it -----------------------------------------------------------------------------
 
@@ -345,7 +353,7 @@ class HostSwitcher:
         if shown is None:
             raise SwitchRefused("This was not shown before.", advice="Open the switcher again.")
         plan = shown.plan
-        old = await self._on_port(plan.port)
+        old, servers = await self._on_port(plan.port)
         self._refuse_second()
         if old is not None and (shown.asked or shown.replaces) and old.key != shown.replaces:
             raise SwitchRefused(
@@ -356,11 +364,12 @@ class HostSwitcher:
         self._restart = Restart(
             self._host,
             plan,
-            replaces=Running.of(old, plan.port) if old is not None else None,
+            replaces=Running.of(old, plan.port, servers) if old is not None else None,
             owner=Owner.here(f"launching {plan.profile or 'a command'} on :{plan.port}"),
             limits=self._limits,
             again=shown.again and old is not None,
-            break_lock=break_lock,
+            agent=self._agent,
+            break_lock=break_lock and (self._seen or True),
             reconnect=self._reconnect,
         )
         self._name = visible(plan.profile) or (BEFORE if choice.back else "")
@@ -451,6 +460,7 @@ class HostSwitcher:
     async def lock(self) -> Lock | None:
         """Who restarts something on the host; None for nobody."""
         held = await self._lock()
+        self._seen = str(held.get("key", ""))
         if not held:
             return None
         age, quiet = held.get("age"), float(held.get("quiet", 0.0))
@@ -459,11 +469,12 @@ class HostSwitcher:
             what=visible(str(held.get("what") or "a restart")),
             since=self._clock() - age if isinstance(age, (int, float)) else None,
             quiet=quiet,
+            damaged=bool(held.get("damaged")),
             stale=quiet >= QUIET or bool(held.get("rebooted")) or _is_free(held),
         )
 
     async def _lock(self) -> dict[str, Any]:
-        return (await Agent(self._host).ask("list", most=0))["lock"] or {}
+        return (await self._agent.ask("list", most=0))["lock"] or {}
 
     async def resume(
         self, launch: str, *, break_lock: bool = False
@@ -471,14 +482,15 @@ class HostSwitcher:
         """Go on with one of them."""
         self._refuse_second()
         held = await self._lock()
-        free = held.get("launch") == launch and _is_free(held)
+        free = held.get("launch") == launch and _is_free(held) and str(held["key"])
         try:
             self._restart = restart = await Restart.resume(
                 self._host,
                 launch,
                 owner=Owner.here("a launch that was left"),
                 limits=self._limits,
-                break_lock=break_lock or free,
+                agent=self._agent,
+                break_lock=(self._seen or True) if break_lock else free,
                 reconnect=self._reconnect,
             )
         except AgentRefused as refused:
@@ -554,7 +566,7 @@ def _is_free(held: dict[str, Any]) -> bool:
     """Whether a lock's owner is gone, or this very process, which drives nothing any more."""
     here = Owner.here("")
     ours = held.get("host") == here.host and held.get("pid") == here.pid
-    return ours or owner_is_gone(held, here)
+    return ours or is_gone(held, here.host)
 
 
 def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import secrets
-import socket
 import time
+from collections.abc import Iterable
 
 import msgspec
 
+from eagletui.control.owner import Owner
 from eagletui.host.processes import RawServer
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
@@ -35,6 +34,7 @@ class Running(Data, frozen=True):
     Attributes:
         container, unit, user_unit: what it was seen in; the host's agent finds out whether that
             is what would bring it back.
+        beside: the other servers of the host, by id and start: one script may have started both.
         answers: the port of the host that leads to it, where that is another one; 0 is `port`.
     """
 
@@ -47,6 +47,7 @@ class Running(Data, frozen=True):
     container: str = ""
     unit: str = ""
     user_unit: bool = False
+    beside: tuple[tuple[int, int], ...] = ()
     answers: int = 0
 
     def __repr__(self) -> str:
@@ -54,8 +55,8 @@ class Running(Data, frozen=True):
         return f"Running(pid={self.pid}, port={self.port})"
 
     @classmethod
-    def of(cls, raw: RawServer, port: int) -> Running:
-        """A server as it was found."""
+    def of(cls, raw: RawServer, port: int, found: Iterable[RawServer] = ()) -> Running:
+        """A server as it was found, among others."""
         return cls(
             pid=raw.pid,
             start_ticks=raw.start_ticks,
@@ -66,6 +67,7 @@ class Running(Data, frozen=True):
             container=raw.container,
             unit=raw.unit,
             user_unit=raw.user_unit,
+            beside=tuple((one.pid, one.start_ticks) for one in found if one.pid != raw.pid),
         )
 
     @property
@@ -78,6 +80,7 @@ class Running(Data, frozen=True):
             "container": self.container,
             "unit": self.unit,
             "user_unit": self.user_unit,
+            "beside": self.beside,
         }
 
 
@@ -107,31 +110,6 @@ class Limits(Data, frozen=True):
     answer: float | None = None
     poll: float = 1.0
     renew: float = 15.0
-
-
-class Owner(Data, frozen=True):
-    """Who restarts, for others to read in the lock."""
-
-    user: str
-    host: str
-    pid: int
-    session: str
-    what: str = ""
-
-    @classmethod
-    def here(cls, what: str) -> Owner:
-        """This person at this machine."""
-        try:
-            user = getpass.getuser()
-        except (KeyError, OSError):
-            user = str(os.getuid())
-        return cls(
-            user=user,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            session=secrets.token_hex(6),
-            what=what,
-        )
 
 
 class Progress(Data, frozen=True):

@@ -303,11 +303,16 @@ def lock_words(held: Mapping[str, Any], path: str = "") -> tuple[str, str]:
         )
     who = f"{held.get('user', 'somebody')}@{held.get('host', '?')}"
     what = held.get("what") or "a restart"
+    launch = held.get("launch", "?")
+    if held.get("gone"):
+        return f"{who} was in the middle of {what} on this host, and that eagletui is gone.", (
+            f"Go on with it: eagletui launch --resume {launch} …, or U on the screen. Or start "
+            "anew with --break-lock; what it started stays as it is."
+        )
     quiet = float(held.get("quiet", 0.0))
     title = f"{who} is in the middle of {what} on this host; last sign of life {quiet:.0f} s ago."
     if quiet < QUIET:
         return title, "Wait for it, or watch it; --break-lock takes the lock away from them."
-    launch = held.get("launch", "?")
     return title, (
         f"Their eagletui seems to be gone. Go on with it by --resume {launch}, or take the lock "
         "away with --break-lock; what was started stays as it is."

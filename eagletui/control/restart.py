@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from eagletui.control.agent import Agent, AgentRefused
+from eagletui.control.agent import Agent, AgentRefused, asked_once
 from eagletui.control.api import (
     Detached,
     Limits,
@@ -23,6 +22,7 @@ from eagletui.control.api import (
     new_launch_id,
     refuse_what_cannot_be,
 )
+from eagletui.control.owner import is_gone
 from eagletui.control.problems import GARBLED, QUIET, problem
 from eagletui.control.works import Check, Facts, Works
 from eagletui.host.base import Host
@@ -44,6 +44,7 @@ from eagletui.model.restart import (
     step,
 )
 
+_Restored = tuple[Standing, "StartPlan | None", Guard, "Running | None"]
 _BACKOFF = (0.2, 0.5, 1.0, 2.0, 5.0)
 _GARBLED = 3
 """Times that the agent is asked again where it ended without an answer."""
@@ -63,8 +64,10 @@ class Restart:
         owner: who does it, for the lock.
         guard: limits of a plain stop; with a plan, its own guard counts.
         again: start what `replaces` is, with its whole environment, which stays on the host.
+        agent: one that may have been asked already; `close` and the end of `run` close it.
         check: a further check before anything is touched; a diagnosis refuses.
-        break_lock: take the lock away from whoever has it.
+        break_lock: take the lock away from whoever has it when it is checked, or only from who
+            had the one of this key.
         reconnect: makes a lost connection again; None is `host.connect`.
 
     Raises:
@@ -81,8 +84,9 @@ class Restart:
         limits: Limits | None = None,
         guard: Guard | None = None,
         again: bool = False,
+        agent: Agent | None = None,
         check: Check | None = None,
-        break_lock: bool = False,
+        break_lock: bool | str = False,
         reconnect: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         if plan is not None:
@@ -96,7 +100,7 @@ class Restart:
         )
         facts = Facts(new_launch_id(), plan, guard, replaces, again=again)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
-        self._works = self._make_works(check=check, break_lock=break_lock)
+        self._works = self._make_works(agent=agent, check=check, breaks=break_lock or "")
 
     def _set_up(
         self,
@@ -120,17 +124,23 @@ class Restart:
         self._progress: asyncio.Queue[Progress | None] = asyncio.Queue()
 
     def _make_works(
-        self, *, check: Check | None = None, break_lock: bool = False, kept: bool = False
+        self,
+        *,
+        agent: Agent | None = None,
+        check: Check | None = None,
+        breaks: bool | str = "",
+        kept: bool = False,
     ) -> Works:
         return Works(
             self._host,
             self._facts,
+            agent=agent,
             owner=self._owner,
             limits=self._limits,
             standing=lambda: self._standing,
             tell=self._tell,
             check=check,
-            break_lock=break_lock,
+            breaks=breaks,
             kept=kept,
         )
 
@@ -142,7 +152,8 @@ class Restart:
         *,
         owner: Owner,
         limits: Limits | None = None,
-        break_lock: bool = False,
+        agent: Agent | None = None,
+        break_lock: bool | str = False,
         reconnect: Callable[[], Awaitable[None]] | None = None,
     ) -> Restart:
         """Go on with a launch that somebody left in any state.
@@ -151,28 +162,18 @@ class Restart:
             AgentRefused: the host knows no such launch, or its eagletui is still at it.
             HostError: the host did not answer.
         """
-        agent = Agent(host)
-        held = (await agent.ask("list", most=0))["lock"] or {}
-        kept = await agent.ask(
-            "resume",
-            launch=launch,
-            owner=msgspec.to_builtins(owner),
-            stale=QUIET,
-            break_lock=break_lock or (held.get("launch") == launch and owner_is_gone(held, owner)),
-        )
+        agent = agent or Agent(host)
         try:
-            standing, plan, guard, old = _restored(kept)
-        except (msgspec.ValidationError, KeyError, TypeError) as error:
-            with contextlib.suppress(AgentRefused):
-                await agent.ask("leave", launch=launch, note={})
-            about = {"launch": launch, "detail": str(error) or type(error).__name__}
-            raise AgentRefused(problem("damaged", about)) from error
+            kept, (standing, plan, guard, old) = await _taken_over(agent, launch, owner, break_lock)
+        except BaseException:
+            agent.close()
+            raise
         state = kept["state"]
         self = cls.__new__(cls)
         facts = Facts(launch, plan, guard, old, again=bool(state.get("again")))
         actions = (RULES[standing.state].action,)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
-        self._works = self._make_works(kept=True)
+        self._works = self._make_works(agent=agent, kept=True)
         child = state.get("back" if standing.rolling_back else "new")
         if child:
             self._works.adopt(child)
@@ -214,7 +215,10 @@ class Restart:
         return (self._ended or time.monotonic()) - self._begun if self._begun else 0.0
 
     async def check_only(self) -> Diagnosis | None:
-        """What stands in the way, changing nothing; None when nothing does. See `notes` then."""
+        """What stands in the way, changing nothing; None when nothing does. See `notes` then.
+
+        Call `close` where it is not run afterwards.
+        """
         return (await self._patiently(self._works.do["check"])).problem
 
     @property
@@ -254,6 +258,16 @@ class Restart:
         Raises:
             Detached: the host stayed out of reach; everything on it goes on.
         """
+        try:
+            return await self._run()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let the host's agent go, which `check_only` leaves waiting for more."""
+        self._works.close()
+
+    async def _run(self) -> Outcome:
         self._begun = time.monotonic()
         while True:
             if self._actions and self._actions[0] == "ask":
@@ -286,7 +300,10 @@ class Restart:
         Raises:
             AgentRefused, HostError: the host does not say; then the lock goes stale by itself.
         """
-        await self._works.leave()
+        try:
+            await self._works.leave()
+        finally:
+            self.close()
 
     async def withdraw(self) -> None:
         """Give it up where the server was not yet told to stop; later nothing is done.
@@ -301,7 +318,10 @@ class Restart:
         if self._standing.final:
             return
         self._standing, _ = step(self._standing, Happened(kind="cancel"))
-        await self._works.withdraw()
+        try:
+            await self._works.withdraw()
+        finally:
+            self.close()
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -400,9 +420,25 @@ class Restart:
         )
 
 
-def _restored(
-    kept: dict[str, Any],
-) -> tuple[Standing, StartPlan | None, Guard, Running | None]:
+async def _taken_over(
+    agent: Agent, launch: str, owner: Owner, break_lock: bool | str
+) -> tuple[dict[str, Any], _Restored]:
+    """What the host keeps of a launch whose lock is ours now."""
+    held = (await agent.ask("list", most=0))["lock"] or {}
+    theirs = held.get("launch") == launch and is_gone(held, owner.host)
+    breaks = held.get("key", "") if break_lock is True or theirs else break_lock or ""
+    me = msgspec.to_builtins(owner)
+    kept = await agent.ask("resume", launch=launch, owner=me, stale=QUIET, breaks=breaks)
+    try:
+        return kept, _restored(kept)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        with contextlib.suppress(AgentRefused):
+            await agent.ask("leave", launch=launch, owner=me, note={})
+        about = {"launch": launch, "detail": str(error) or type(error).__name__}
+        raise AgentRefused(problem("damaged", about)) from error
+
+
+def _restored(kept: dict[str, Any]) -> _Restored:
     """What a host keeps of a launch; nothing in it is taken for granted."""
     state = kept["state"]
     standing = msgspec.convert(state["standing"], Standing)
@@ -418,19 +454,6 @@ def _restored(
     return standing, plan, guard, _old_of(state, kept["argv"]["before"])
 
 
-def owner_is_gone(held: dict[str, Any], owner: Owner) -> bool:
-    """Whether the lock's eagletui ran on this machine and is gone: no need to wait for that."""
-    if held.get("host") != owner.host or not isinstance(held.get("pid"), int):
-        return False
-    try:
-        os.kill(held["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:
     old = state.get("old")
     if not old:
@@ -443,6 +466,7 @@ def _old_of(state: dict[str, Any], argv: list[str]) -> Running | None:
         container=old.get("container", ""),
         unit=old.get("unit", ""),
         user_unit=bool(old.get("user_unit")),
+        beside=tuple((pid, start) for pid, start in old.get("beside", ())),
         answers=old.get("answers", 0),
     )
 
@@ -455,7 +479,7 @@ async def unfinished(host: Host) -> list[dict[str, Any]]:
     Raises:
         AgentRefused, HostError: the host does not say.
     """
-    kept = await Agent(host).ask("list")
+    kept = await asked_once(host, "list")
     return [dict(record) for record in left(kept["launches"]) if _readable(record)]
 
 

@@ -82,6 +82,7 @@ class Works:
     """The host's side of a restart: one method for each action of the machine.
 
     Args:
+        agent: one that may have been asked already; None is one of its own.
         standing: where the machine stands when it is asked.
         tell: shows a detail or an event of the log.
         check: a further check of the caller's own, `engine.check` for one.
@@ -92,25 +93,27 @@ class Works:
         host: Host,
         facts: Facts,
         *,
+        agent: Agent | None = None,
         owner: Owner,
         limits: Limits,
         standing: Callable[[], Standing],
         tell: Tell,
         check: Check | None = None,
-        break_lock: bool = False,
+        breaks: bool | str = "",
         kept: bool = False,
     ) -> None:
         pythons = [facts.plan.argv[0]] if facts.plan is not None and facts.plan.argv else []
         pythons += [facts.old.python] if facts.old is not None else []
         self._host = host
-        self._agent = Agent(host, pythons)
+        self._agent = agent or Agent(host)
+        self._agent.know(pythons)
         self._facts = facts
         self._owner = owner
         self._limits = limits
         self._standing = standing
         self._tell = tell
         self._check = check
-        self._break_lock = break_lock
+        self._breaks = breaks
         self._kept = self._resumed = kept
         self.notes: tuple[Finding, ...] = ()
         self.do: dict[Action, Callable[[], Awaitable[Happened]]] = {
@@ -137,16 +140,16 @@ class Works:
             return Happened(kind="failed", problem=found)
         plan = None if self._facts.again else self._plan()
         try:
-            told = await self._agent.ask(
+            told = await self._ask(
                 "check",
-                launch=self._facts.launch,
-                break_lock=self._break_lock,
+                breaks=self._breaks,
                 target=self._target(),
                 plan=plan,
                 patience=PATIENCE,
             )
         except AgentRefused as refused:
             return _failed(refused)
+        self._breaks = told["breaks"]  # and no other: somebody may take it before us
         self.notes = tuple(note_words(note) for note in told.get("notes", ()))
         for note in self.notes:
             self._say(note.message)
@@ -154,15 +157,13 @@ class Works:
 
     async def _saved(self) -> Happened:
         try:
-            told = await self._agent.ask(
+            told = await self._ask(
                 "save",
-                launch=self._facts.launch,
-                break_lock=self._break_lock,
+                breaks=self._breaks,
                 note=self._note(),
                 target=self._target(),
                 # What was left is on the host, whole; here is only what is shown of it.
                 plan=None if self._resumed else self._plan() or {},
-                owner=msgspec.to_builtins(self._owner),
                 patience=PATIENCE,
             )
         except AgentRefused as refused:
@@ -228,9 +229,8 @@ class Works:
         while True:
             wait = max(0.0, min(LOOK, end - time.monotonic()))
             try:
-                about = await self._agent.ask(
+                about = await self._ask(
                     "gone",
-                    launch=self._facts.launch,
                     which="old",
                     main=True,
                     seconds=wait,
@@ -257,9 +257,8 @@ class Works:
         end = time.monotonic() + self._limits.kill
         while True:
             try:
-                about = await self._agent.ask(
+                about = await self._ask(
                     "kill",
-                    launch=self._facts.launch,
                     which=which,
                     mark=mark,
                     clear=clear,
@@ -279,9 +278,7 @@ class Works:
     async def _until_gone(self, which: str) -> Happened:
         begun = time.monotonic()
         while True:
-            about = await self._agent.ask(
-                "gone", launch=self._facts.launch, which=which, seconds=LOOK, patience=2 * LOOK + 6
-            )
+            about = await self._ask("gone", which=which, seconds=LOOK, patience=2 * LOOK + 6)
             if about["gone"]:
                 if about["gpu"]["tool"] in ("hangs", "fails"):
                     self._say(f"nvidia-smi {about['gpu']['tool']}: GPU memory was not looked at")
@@ -307,9 +304,8 @@ class Works:
 
     async def _started(self) -> Happened:
         try:
-            child = await self._agent.ask(
+            child = await self._ask(
                 "start",
-                launch=self._facts.launch,
                 which=self._which,
                 mark=self._mark,
                 source="before.json" if self._which == "back" or self._facts.again else "plan.json",
@@ -394,9 +390,8 @@ class Works:
                 "version": log.version if log is not None else "",
             }
             try:
-                told = await self._agent.ask(
+                told = await self._ask(
                     "release",
-                    launch=self._facts.launch,
                     note=note,
                     ending=self._standing().state,
                     patience=PATIENCE,
@@ -477,7 +472,7 @@ class Works:
         if self._facts.child.get("runner") != "command":
             return False
         # The script has ended; what it started may go on.
-        told = await self._agent.ask("look", launch=self._facts.launch, which=self._which)
+        told = await self._ask("look", which=self._which)
         if told["alive"]:
             self._facts.child = told["server"]
         return bool(told["alive"])
@@ -499,7 +494,7 @@ class Works:
             Detached: the lock is no longer ours.
         """
         try:
-            about = await self._agent.ask("note", launch=self._facts.launch, note=self._note())
+            about = await self._ask("note", note=self._note())
         except AgentRefused:
             return  # a full disk stops no restart
         if not about.get("ours", True):
@@ -511,22 +506,27 @@ class Works:
 
     async def leave(self) -> None:
         """Write down that nobody watches any more, and give the lock back."""
-        await self._agent.ask("leave", launch=self._facts.launch, note=self._note())
+        await self._ask("leave", note=self._note())
 
     async def withdraw(self) -> None:
         """Tidy up and give the lock back, also where nobody heard that it was taken."""
         self._kept = True
         await self._released()
 
+    def close(self) -> None:
+        """Let the agent go; a further request starts another."""
+        self._agent.close()
+
+    async def _ask(self, do: str, *, patience: float = 0.0, **request: Any) -> dict[str, Any]:
+        """What the agent says to a request about this launch."""
+        owner = msgspec.to_builtins(self._owner)
+        return await self._agent.ask(
+            do, launch=self._facts.launch, owner=owner, patience=patience, **request
+        )
+
     async def _asked(self, do: str, **request: Any) -> Happened:
         try:
-            await self._agent.ask(
-                do,
-                launch=self._facts.launch,
-                break_lock=self._break_lock,
-                note=self._note(),
-                **request,
-            )
+            await self._ask(do, note=self._note(), **request)
         except AgentRefused as refused:
             return _failed(refused)
         return DONE

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
+from eagletui.host.channel import Channel
 from eagletui.model.base import Data
 
 
@@ -70,6 +71,10 @@ class Host(Protocol):
         limit: int = 8 << 20,
     ) -> Completed:
         """Run one command given as an argument vector (quoted for us, never a pasted string)."""
+        ...
+
+    async def start(self, argv: Sequence[str]) -> Channel:
+        """Start a command whose standard input stays open; it ends with the channel."""
         ...
 
     def stream(self, argv: Sequence[str]) -> AsyncIterator[bytes]:

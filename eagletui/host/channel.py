@@ -12,7 +12,15 @@ HIGH_WATER = 4 << 20
 class Channel(Protocol):
     """A command that was started: its output, its input, its end."""
 
-    status: int | None
+    @property
+    def status(self) -> int | None:
+        """None as long as it runs, and where the host did not say."""
+        ...
+
+    @property
+    def stderr(self) -> bytearray:
+        """The first of what it wrote on standard error."""
+        ...
 
     async def read(self) -> bytes:
         """What came on standard output, b"" at its end. Raises `ConnectionLost`."""

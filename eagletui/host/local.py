@@ -129,13 +129,15 @@ class LocalHost(ShellHost):
         """Nothing to do."""
 
     async def close(self) -> None:
-        """End `wait_lost`, and see the end of commands that were killed."""
+        """End `wait_lost` and, as a connection's end would, what was started and not closed."""
         if self._never is not None and not self._never.done():
             self._never.set_result("closed")
         self._never = None
-        killed = [process for process in self._alive if process.killed]
-        if killed:
-            ends = [asyncio.ensure_future(process.wait_closed()) for process in killed]
+        alive = [process for process in self._alive if not process.closed]
+        for process in alive:
+            process.close()
+        if alive:
+            ends = [asyncio.ensure_future(process.wait_closed()) for process in alive]
             await asyncio.wait(ends, timeout=_ENDING)
 
     async def wait_lost(self) -> str:

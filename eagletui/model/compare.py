@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 from eagletui.model.base import Data
 from eagletui.model.compare_alike import Difference, differences, obstacles
-from eagletui.model.compare_figures import Figures, figures_of
+from eagletui.model.figures import Figures, figures_of
 from eagletui.model.run import Run
-from eagletui.model.statistics import BLIND_MARGIN, MARGIN, Ratio, call, ratio
+from eagletui.model.statistics import BLIND_MARGIN, MARGIN, Interval, Ratio, call, ratio
 
 Judgement = Literal["faster", "slower", "tie", "not comparable"]
 
@@ -160,6 +160,8 @@ def _verdict(side: Side, base: Side, concurrency: int, reasons: Sequence[str]) -
             change = ratio(new.tok_s, old.tok_s, new.samples, old.samples, new.speeds, old.speeds)
         if change is None and not against:
             against.append("no tokens a second were measured")
+    if change is not None and not against and new is not None and old is not None:
+        against += _hidden(change, new, old)
     if against or change is None or new is None or old is None:
         return Verdict(
             run=side.run.id,
@@ -182,6 +184,30 @@ def _verdict(side: Side, base: Side, concurrency: int, reasons: Sequence[str]) -
     )
 
 
+def _hidden(change: Ratio, new: Figures, old: Figures) -> list[str]:
+    """Why requests that failed may be what looks like a difference; [] where it stands anyway.
+
+    A failed request took its time and brought nothing: counted so, as one like those that were
+    served, the side that is faster must still be the faster one.
+    """
+    judged = call(change, repeats=len(new.speeds), other_repeats=len(old.speeds))
+    if judged == "tie":
+        return []
+    who, cell = ("its", new) if judged == "faster" else ("the baseline's", old)
+    share = cell.served_share
+    if share:
+        factor = share if judged == "faster" else 1.0 / share
+        drawn = change.interval and Interval(*(factor * end for end in change.interval))
+        counted = Ratio(factor * change.value, drawn)
+        if call(counted, repeats=len(new.speeds), other_repeats=len(old.speeds)) == judged:
+            return []
+    return [f"{_failures(who, cell)}: it may be faster only without them"]
+
+
+def _failures(who: str, cell: Figures) -> str:
+    return f"{cell.failed} of {who} {cell.requests} requests failed"
+
+
 def _why(change: Ratio, judged: str, new: Figures, old: Figures) -> str:
     parts: list[str] = []
     if change.interval is None:
@@ -199,7 +225,7 @@ def _why(change: Ratio, judged: str, new: Figures, old: Figures) -> str:
     ]
     for who, cell in (("its", new), ("the baseline's", old)):
         if cell.failed:
-            parts.append(f"{cell.failed} of {who} {cell.requests} requests failed")
+            parts.append(_failures(who, cell))
     return "; ".join(parts)
 
 

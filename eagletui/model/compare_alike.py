@@ -1,9 +1,10 @@
 """How runs differ, and which differences keep them from being measured against each other.
 
-Two kinds stand in the way. Another *question* (prompts, lengths, temperature, rate, model): the
-figures answer different things. Another *ground* (release, NCCL environment, GPUs, parallelism): it
-may well be what is compared, but not together with another speculative setting, because a speed-up
-could be either's.
+Three kinds stand in the way. Another *question* (prompts, lengths, temperature, rate, model): the
+figures answer different things. Another *NCCL environment*: a speed-up over a baseline measured
+under another one is not claimed, whatever else is alike. Another *ground* (release, GPUs,
+parallelism): it may well be what is compared, but not together with another speculative setting,
+because a speed-up could be either's.
 """
 
 from __future__ import annotations
@@ -165,10 +166,9 @@ def obstacles(run: Run, baseline: Run) -> tuple[str, ...]:
         ground = [
             _words(row.what, run, baseline, row.read) for row in _unlike(run, baseline, "ground")
         ]
-        nccl = _nccl(run, baseline)
-        if nccl:
-            ground.append(f"another NCCL environment ({nccl})")
         found += [f"{text}, and another speculative setting" for text in ground]
+    if nccl := _nccl(run, baseline):
+        found.append(f"the baseline was measured under another NCCL environment ({nccl})")
     return tuple(found)
 
 

@@ -77,6 +77,7 @@ class HostFacts(Data, frozen=True):
         version: of the SGLang that the profile's Python has.
         problem: "" when that Python runs and has SGLang, else why not, in words for the person.
         options: of that SGLang; None to go by the release's table.
+        options_problem: why they could not be read, in words; "" where nobody tried.
         target, draft: the models' folders.
         port_holder: who listens on the profile's port, in words; "" for nobody, None for unknown.
         nvlink: whether every pair of GPUs is linked; decides about custom all-reduce.
@@ -90,6 +91,7 @@ class HostFacts(Data, frozen=True):
     version: str = ""
     problem: str = ""
     options: tuple[Option, ...] | None = None
+    options_problem: str = ""
     target: ModelFiles | None = None
     draft: ModelFiles | None = None
     port_holder: str | None = None

@@ -26,7 +26,7 @@ STOPPED = "stopped"
 """The error of a request that was under way when its cell ended early."""
 
 
-class Sent(Data, frozen=True):
+class Sent(Data, frozen=True, gc=False):
     """One request of a cell and what came back.
 
     Attributes:

@@ -162,7 +162,7 @@ def resampled(strata: Sequence[Stratum], *, seed: int = 0) -> tuple[float, ...]:
     strata = [_in_units(stratum) for stratum in strata if stratum.over]
     if not any(len(stratum.over) > 1 for stratum in strata):
         return ()
-    draws = [_draws(len(stratum.over), f"{seed}/{i}") for i, stratum in enumerate(strata)]
+    draws = [_shifted(len(stratum.over), seed + 2 * i) for i, stratum in enumerate(strata)]
     over, by_over = _sums([stratum.over for stratum in strata], draws)
     under, by_under = _sums([stratum.under for stratum in strata], draws)
     if min(under) == 0:
@@ -185,16 +185,32 @@ _LEAST = 1e-9
 """Tokens and seconds that are smaller are none."""
 
 
+@lru_cache(maxsize=64)
+def _shifted(size: int, by: int) -> tuple[int, ...]:
+    """`_draws` whose resamples are numbered from another one on.
+
+    Resample b of one stratum then is another draw than resample b of the next, and as independent
+    of it, without being drawn again.
+    """
+    low = by % RESAMPLES * _FIELD
+    if size == 1 or not low:
+        return _draws(size)
+    rest = RESAMPLES * _FIELD - low
+    mask = (1 << low) - 1
+    return tuple([drawn >> low | (drawn & mask) << rest for drawn in _draws(size)])
+
+
 @lru_cache(maxsize=16)
-def _draws(size: int, seed: str) -> tuple[int, ...]:
+def _draws(size: int) -> tuple[int, ...]:
     """Of each unit, how often every resample drew it; kept, because many cells are of one size."""
     if size == 1:
         return (_ONES,)
-    random, units = Random(seed), range(size)
-    drawn = [array(_CODE, bytes(RESAMPLES * _FIELD // 8)) for _ in units]
+    random = Random(size)
+    drawn = [array(_CODE, bytes(RESAMPLES * _FIELD // 8)) for _ in range(size)]
     for resample in range(RESAMPLES):
-        for unit in random.choices(units, k=size):
-            drawn[unit][resample] += 1
+        # The high half of a product is a unit: 2³² is so much more that none is preferred.
+        for number in array(_CODE, random.randbytes(size * _FIELD // 8)):
+            drawn[number * size >> _FIELD][resample] += 1
     return tuple(map(_number, drawn))
 
 

@@ -87,6 +87,7 @@ class Lock(Data, frozen=True):
         since: user's clock; None where the lock does not say.
         quiet: seconds since its last sign of life.
         stale: whether whoever has it seems to be gone.
+        damaged: whether there is something that no eagletui wrote, and so nobody to be asked.
     """
 
     who: str
@@ -94,6 +95,7 @@ class Lock(Data, frozen=True):
     since: float | None
     quiet: float
     stale: bool
+    damaged: bool = False
 
 
 class Menu(Data, frozen=True):

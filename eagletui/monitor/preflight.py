@@ -52,10 +52,12 @@ async def host_facts(
     asked = msgspec.structs.replace(asked, pids=tuple(process.pid for process in holders))
     wanted = {k: v for k, v in msgspec.structs.asdict(asked).items() if k != "environment"}
     found = await look_at(host, asked.python, wanted, environment=dict(asked.environment))
+    options, problem = await _options(host, found, asked, memory)
     return HostFacts(
         version=found.version,
         problem=_problem(found, asked),
-        options=await _options(host, found, asked, memory),
+        options=options,
+        options_problem=visible(problem),
         target=found.target,
         draft=found.draft,
         port_holder=_port_holder(found, leaving, plan),
@@ -96,23 +98,24 @@ def _holder(process: GpuProcess, found: Look) -> GpuHolder:
 
 async def _options(
     host: Host, found: Look, asked: Question, memory: InstallationMemory
-) -> tuple[Option, ...] | None:
+) -> tuple[tuple[Option, ...] | None, str]:
+    """The options of the host's SGLang, or why they are not known."""
     if not found.version:
-        return None
+        return None, ""
     key = found.key(host.name)
     kept = await asyncio.to_thread(memory.options, key)
     if kept is not None:
-        return kept
+        return kept, ""
     try:
         text = await read_help(host, found.python, environment=dict(asked.environment))
-        options = parse_help(text)
-    except HostError:
-        return None
+    except HostError as error:
+        return None, error.what
+    options = parse_help(text)
     if len(options) < FEW_OPTIONS:
-        return None
+        return None, f"SGLang's --help names {len(options)} options, which cannot be all."
     with contextlib.suppress(OSError):
         await asyncio.to_thread(memory.keep, key, options)
-    return options
+    return options, ""
 
 
 async def _processes(host: Host) -> tuple[GpuProcess, ...]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from eagletui.model.compare import Comparison, Judgement, Side, Verdict
-from eagletui.model.compare_figures import Figures
+from eagletui.model.figures import Figures
 from eagletui.model.statistics import Interval
 from eagletui.model.text import visible
 from eagletui.store.reports.sheets import change, difference_sheet, names

@@ -280,6 +280,16 @@ def leave_question(moment: Moment) -> Question:
 
 def lock_question(lock: Lock, view: View) -> Question:
     """Before another's lock is taken away; while they live, the host has to be named."""
+    if lock.damaged:
+        return Question(
+            title=f"the lock of {view.target} is damaged",
+            lines=(
+                "What lies there is nothing that eagletui writes, so it does not say who restarts.",
+                f"It was changed {words.ago(lock.quiet)}. Look at it on the host first.",
+            ),
+            yes="Take the lock",
+            name=view.target,
+        )
     since = "" if lock.since is None else f", begun {words.ago(view.now - lock.since)}"
     lines = [
         f"{lock.who} is in the middle of it: {lock.what}{since}.",

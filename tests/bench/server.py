@@ -60,10 +60,14 @@ class FakeServer:
         self.dead = False
         self.flushed = 0
         self.metrics = True
+        self.loads: str | None = None
+        """What `/v1/loads` tells of decoding: None nothing, for a release before 0.5.8."""
+        self.asked: list[str] = []
         app = web.Application(client_max_size=1 << 26)
         for path in ("/v1/chat/completions", "/v1/completions", "/generate"):
             app.router.add_post(path, self._stream)
         app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/v1/loads", self._loads)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/server_info", self._info)
         app.router.add_post("/tokenize", self._tokenize)
@@ -154,7 +158,23 @@ class FakeServer:
         await response.write(b"data: [DONE]\n\n")
         return response
 
+    async def _loads(self, request: web.Request) -> web.Response:
+        self.asked.append("loads")
+        if self.loads is None:
+            return web.Response(status=404)
+        load: dict[str, Any] = {
+            "num_running_reqs": self.under_way + self.others,
+            "num_waiting_reqs": 0,
+            "token_usage": self.usage,
+        }
+        if self.loads == "moments" and self.steps:
+            # Steps of one request, of 2 ms each.
+            steps = self.steps
+            load["decode_moments"] = [steps, steps, 2e3 * steps, steps, 2e3 * steps, self.generated]
+        return web.json_response({"loads": [load]})
+
     async def _metrics(self, request: web.Request) -> web.Response:
+        self.asked.append("metrics")
         if not self.metrics or self.dead:
             return web.Response(status=404)
         label = '{model_name="m",tp_rank="0",pp_rank="0"}'

@@ -9,16 +9,17 @@ from typing import Any
 import aiohttp
 import pytest
 
-from eagletui.bench import measure
+from eagletui.bench import observer
 from eagletui.bench import plan as plans
 from eagletui.bench.client import Client
 from eagletui.bench.eye import Eye
-from eagletui.bench.figures import figures
-from eagletui.bench.measure import Eta, Measuring, Progress
+from eagletui.bench.measure import Measuring
 from eagletui.bench.plan import Plan, Prompt
+from eagletui.bench.progress import Eta, Progress
 from eagletui.model.errors import EagletuiError
+from eagletui.model.figures import Figures, cell_figures
 from eagletui.model.literals import Literals
-from eagletui.model.run import Cell
+from eagletui.model.run import Cell, Run
 from eagletui.model.server import Gpu
 from tests.bench.server import FakeServer, serving
 
@@ -36,6 +37,10 @@ def plan(**how: Any) -> Plan:
             **how,
         }
     )
+
+
+def figures(cell: Cell) -> Figures:
+    return cell_figures(Run(id="r" * 12), cell)
 
 
 class Bench:
@@ -215,7 +220,7 @@ async def test_keep_going_only_says_it() -> None:
 
 
 async def test_other_traffic_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(observer, "LOOK_EVERY", 0.05)
 
     def misbehave(number: int) -> str:
         server.others = 3
@@ -228,10 +233,42 @@ async def test_other_traffic_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "has 4 requests, and 1 at the most are ours" in cell.why
 
 
+@pytest.mark.parametrize("loads", ["moments", "gauges", None])
+async def test_the_page_of_metrics_is_not_read_while_it_measures_where_loads_tell_enough(
+    loads: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page holds up the process that streams every reply."""
+    monkeypatch.setattr(observer, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(observer, "SHARE", 1.0)
+    during: list[str] = []
+
+    def misbehave(number: int) -> str:
+        if number == 2:
+            server.asked.clear()
+            asyncio.get_running_loop().call_later(0.4, lambda: during.extend(server.asked))
+        return "hang" if number == 2 else ""
+
+    async with serving(misbehave=misbehave) as server:
+        server.loads = loads
+        what = plan(concurrencies=(1,), repeats=1, gap_s=0.5)
+        found = await Bench(server, what).run()
+    (cell,) = found.cells
+    assert len(during) > 5
+    assert ("metrics" in during) == (loads != "moments")
+    # The counters are those of the whole cell all the same.
+    assert cell.server_tokens == 3 * 9 + 4
+    assert cell.steps.source == ("decode moments" if loads == "moments" else "pass counter")
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.0, 1.0), (0.02, 1.0), (0.2, 10.0)])
+def test_looks_take_a_fiftieth_of_the_time(took: float, rest: float) -> None:
+    assert observer.rest_after(took) == pytest.approx(rest)
+
+
 async def test_a_full_cache_ends_its_concurrency_and_larger_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(measure, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(observer, "LOOK_EVERY", 0.05)
 
     def misbehave(number: int) -> str:
         # The two of the second cell hang, so that somebody looks.
@@ -268,7 +305,7 @@ async def test_power_and_heat_come_from_the_gpus() -> None:
     async with serving() as server:
         found = await Bench(server, plan(repeats=1), gpus=gpus).run()
     assert [cell.power_watts for cell in found.cells] == [500.0, 500.0]
-    assert figures(found.cells[0]).joules is not None
+    assert figures(found.cells[0]).joules_per_token is not None
 
 
 async def test_without_metrics_it_measures_and_says_what_is_missing() -> None:

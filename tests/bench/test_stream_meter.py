@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagletui.bench.watch import LOOPED_BELOW
-from eagletui.hostside.stream_meter import StreamMeter, distinct_bigrams
+from eagletui.hostside.stream_meter import FEWEST, TAIL, StreamMeter, distinct_bigrams
+from eagletui.model import loops
+from eagletui.model.loops import LOOPED_BELOW
 
 
 def event(value: dict[str, Any]) -> bytes:
@@ -206,6 +207,15 @@ def test_distinct_bigrams() -> None:
 def test_a_loop_shows_at_the_end(text: str, tail: float | None) -> None:
     found = measured((10.1, chat(text, 1)), (10.2, DONE))
     assert found["tail_bigrams"] == (None if tail is None else pytest.approx(tail))
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=200))
+def test_what_runs_on_the_host_and_what_reads_imports_call_the_same_a_loop(
+    words: list[str],
+) -> None:
+    assert (TAIL, FEWEST) == (loops.TAIL, loops.FEWEST)
+    there = distinct_bigrams(words[-TAIL:]) if len(words) >= FEWEST else None
+    assert loops.tail_bigrams(words) == there
 
 
 RECORDED = [

@@ -186,6 +186,17 @@ def test_a_warm_cache_and_uncounted_chunks_are_said() -> None:
     assert said[1].startswith("11 of 20 prompt tokens came from the prefix cache")
 
 
+def test_a_counted_accept_length_leaves_out_what_no_step_verified() -> None:
+    """4 requests of 33 tokens in 8 steps each: 32 of 33 were verified, k + 1 = 4 at a time."""
+    watch = Watch(4)
+    watch.saw(reading(0.0, verify_calls_total=7.0))
+    for number in range(4):
+        watch.heard(reply(number, tokens=33))
+    watch.heard(reply(4, tokens=0, error="HTTP 500: x"))
+    watch.saw(reading(1.0, generation_tokens_total=100.0 + 4 * 33, verify_calls_total=7.0 + 4 * 8))
+    assert watch.accept_length == pytest.approx(4.0)
+
+
 def test_steps_and_accept_length_are_of_the_window() -> None:
     """Counters before it count for nothing."""
     watch = Watch(1)

@@ -9,7 +9,7 @@ machine does not lengthen.
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
 import os
 import resource
 import shlex
@@ -17,16 +17,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from unittest import mock
 
 import asyncssh
 
 from eagletui.cli.switching import HostSwitcher
+from eagletui.control.agent import Agent
 from eagletui.control.api import Limits
 from eagletui.engine.flagwords import same_flag
-from eagletui.host.base import Completed
 from eagletui.host.processes import RawServer, find_servers
 from eagletui.host.ssh import SshHost
 from eagletui.model.switching import Choice
@@ -52,39 +53,55 @@ class Took(NamedTuple):
     ready_cpu: float
 
 
-class Watched(SshHost):
-    """Remembers when the host had sent SIGTERM."""
+class Terminated:
+    """Remembers when a host's agent had sent SIGTERM."""
 
-    terminated: tuple[float, float] = (0.0, 0.0)
+    def __init__(self) -> None:
+        self._at: tuple[float, float] | None = None
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        timeout: float = 10.0,
-        limit: int = 8 << 20,
-    ) -> Completed:
-        """The same, noting the moment."""
-        done = await super().run(argv, stdin=stdin, timeout=timeout, limit=limit)
-        if stdin.startswith(b"{") and json.loads(stdin).get("do") == "terminate":
-            self.terminated = (time.perf_counter(), time.process_time())
-        return done
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Within it every answer to `terminate` is noted, whichever way it travels."""
+        ask = Agent.ask
+
+        async def noting(agent: Agent, do: str, **request: Any) -> dict[str, Any]:
+            answer = await ask(agent, do, **request)
+            if do == "terminate":
+                self._at = (time.perf_counter(), time.process_time())
+            return answer
+
+        with mock.patch.object(Agent, "ask", noting):
+            yield
+
+    def taken(self) -> tuple[float, float]:
+        """When that was, by the wall clock and by our processor's; once.
+
+        Raises:
+            RuntimeError: it was not seen, so nothing was measured.
+        """
+        at, self._at = self._at, None
+        if at is None:
+            raise RuntimeError("no SIGTERM was seen: nothing was measured")
+        return at
 
 
-async def _switched(host: Watched, switcher: HostSwitcher, pid: int, choice: Choice) -> Took:
+async def _switched(
+    terminated: Terminated, switcher: HostSwitcher, pid: int, choice: Choice
+) -> Took:
     await switcher.menu(pid)
     preview = await switcher.preview(choice, ask=True)
     if preview.problem:
         raise RuntimeError(preview.problem)
     began, cpu = time.perf_counter(), time.process_time()
     last = None
-    async for moment in switcher.begin(choice):
-        last = moment.standing
+    with terminated.watching():
+        async for moment in switcher.begin(choice):
+            last = moment.standing
     if last is None or last.state != "ready":
         raise RuntimeError(f"the restart ended {last.state if last else 'nowhere'}")
-    at, at_cpu = host.terminated
-    return Took(at - began, time.perf_counter() - began, at_cpu - cpu, time.process_time() - cpu)
+    ready, ready_cpu = time.perf_counter(), time.process_time()
+    at, at_cpu = terminated.taken()
+    return Took(at - began, ready - began, at_cpu - cpu, ready_cpu - cpu)
 
 
 async def _by_hand(up: Up, server: RawServer, log: str) -> Took:
@@ -105,7 +122,8 @@ async def _by_hand(up: Up, server: RawServer, log: str) -> Took:
         await connection.run(
             f": > {log}; cd {shlex.quote(server.cwd)} && setsid nohup {words} > {log} 2>&1 &"
         )
-        async with connection.create_process(f"exec tail -F {log}", encoding=None) as process:
+        reading = f"exec tail -s 0.02 -n +1 -F {log}"  # its own pause would be a second
+        async with connection.create_process(reading, encoding=None) as process:
             seen = b""
             while READY not in seen:
                 seen = seen[-200:] + await process.stdout.read(65536)
@@ -123,7 +141,7 @@ async def _measure(folder: Path) -> tuple[list[Took], list[Took]]:
     box = HostProcess("h200-dense", speed=SPEED, release=None, usual_ports=False)
     try:
         up = await box.ready()
-        host = Watched(up.name, asker=Nobody(), config=[up.ssh_config])
+        host = SshHost(up.name, asker=Nobody(), config=[up.ssh_config])
         await host.connect()
         switcher = HostSwitcher(
             host,
@@ -133,11 +151,12 @@ async def _measure(folder: Path) -> tuple[list[Took], list[Took]]:
             limits=Limits(settle=0.0),
         )
         try:
+            terminated = Terminated()
             ours, theirs = [], []
             for number in range(TRIES):
                 server = await _only(host, up.folder)
                 choice = Choice(speculative=f"steps-{2 + number % 2}")
-                ours.append(await _switched(host, switcher, server.pid, choice))
+                ours.append(await _switched(terminated, switcher, server.pid, choice))
                 server = await _only(host, up.folder)
                 theirs.append(await _by_hand(up, server, f"{up.folder}/by-hand.log"))
             return ours, theirs

@@ -17,16 +17,23 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from eagletui.bench.measure import Progress
-from eagletui.cli.bench_words import Teller, progress_line
+from eagletui.bench.export import rows
+from eagletui.bench.progress import Progress
+from eagletui.cli.bench import _document
+from eagletui.cli.bench_words import Teller, progress_line, table
 from eagletui.cli.main import main
+from eagletui.cli.run_words import show_lines
+from eagletui.model.compare import compare, comparison_document
+from eagletui.model.figures import cell_figures, figures_of
 from eagletui.model.run import Run
 from eagletui.store.claims import AlreadyMeasured, claimed
 from eagletui.store.places import runs_file
+from eagletui.store.reports.text import csv_text, markdown_lines
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.runs import Runs
 from tests import sshd
 from tests.bench.server import FakeServer
+from tests.store.runs.made import made_cell, made_run
 
 Start = Callable[..., FakeServer]
 
@@ -159,6 +166,8 @@ def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
         (["--rate", "0"], 2, "--rate"),
         (["--input-tokens", "9"], 2, "An exact length of the input needs"),
         (["--out", "/nowhere/run.json"], 2, "cannot be written: No such file"),
+        (["--out", "/"], 2, "is a folder"),
+        (["--out", __file__], 2, "is there already"),
     ],
 )
 def test_wrong_usage(start: Start, words: list[str], status: int, said: str) -> None:
@@ -229,6 +238,46 @@ def test_a_claim_goes_with_its_process_and_a_read_only_disk_holds_nothing_back(
         pass
 
 
+def test_a_file_that_is_there_is_written_over_when_it_is_said(start: Start, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    out.write_text("mine")
+    server = start()
+    assert bench(server, "--out", out).exit_code == 2
+    assert (out.read_text(), server.bodies) == ("mine", [])
+    assert bench(server, "--out", out, "--force").exit_code == 0
+    assert len(msgspec.json.decode(out.read_bytes(), type=Run).cells) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_each_cell_is_in_the_file_as_soon_as_it_is_measured(start: Start, tmp_path: Path) -> None:
+    """Killed in the second cell, without a word: the first one is there, kept or not."""
+    hanging = threading.Event()
+
+    def misbehave(at: int) -> str:
+        if at == 6:
+            hanging.set()
+        return "hang" if at >= 6 else ""
+
+    out = tmp_path / "run.json"
+    server = start(misbehave=misbehave)
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "eagletui", "bench", "--local", "--url", server.url),
+            *("--output-tokens", "9", "--requests", "4", "--repeats", "2", "--no-keep"),
+            *("--out", str(out)),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+    )
+    assert hanging.wait(60)
+    process.kill()
+    process.wait(60)
+    run = msgspec.json.decode(out.read_bytes(), type=Run)
+    assert (len(run.cells), run.partial) == (1, True)
+    assert [sent.output_tokens for sent in run.cells[0].requests] == [9] * 4
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_loses_nothing(start: Start) -> None:
     result = bench(start(), "--out", "/dev/full", "--repeats", "1")
@@ -268,9 +317,9 @@ def test_ctrl_c_keeps_what_was_measured(
         env=_environment(),
         text=True,
     )
-    assert hanging.wait(60)
+    assert hanging.wait(180)
     process.send_signal(number)
-    printed, said = process.communicate(timeout=60)
+    printed, said = process.communicate(timeout=180)
     assert process.returncode == 130, said
     assert "what was measured is kept" in said
     run = msgspec.json.decode(out.read_bytes(), type=Run)
@@ -310,6 +359,40 @@ def test_over_ssh_both_ways_count_the_same(start: Start, tmp_path: Path) -> None
     for cell in found.values():
         assert (cell["served"], cell["output_tokens"], cell["server_tokens"]) == (48, 1920, 1920)
         assert cell["accepted"] == [0, 48 * 20]
+
+
+# --- one set of figures ---------------------------------------------------------------------------
+
+
+def test_whoever_shows_a_figure_shows_the_same() -> None:
+    """Repeats of unlike size and speed, whose mean is not the figure of all their requests."""
+    cells = [made_cell(8, repeat=0, requests=8), made_cell(8, repeat=1, requests=24)]
+    cells[1] = msgspec.structs.replace(cells[1], seconds=1.7 * cells[1].seconds)
+    run = made_run(cells=tuple(cells))
+    (whole,) = figures_of(run)
+    mean = sum(cell_figures(run, cell).tok_s or 0.0 for cell in cells) / 2
+    assert whole.tok_s is not None
+    assert abs(mean / whole.tok_s - 1.0) > 0.05
+    speed, accept = f"{whole.tok_s:.1f}", f"{whole.accept_length:.2f}"
+    printed = next(line.split() for line in table(run) if line.split()[:1] == ["8"])
+    assert (printed[1], accept in printed) == (speed, True)
+    shown = [line.split() for line in show_lines(run)]
+    assert ["tok/s", speed] in shown
+    assert ["accept", "length", accept] in shown
+    document = _document(run, [])
+    compared = compare([run])
+    (cell,) = comparison_document(compared)["runs"][0]["cells"]
+    (figures,) = document["figures"]
+    for name in ("tok_s", "tok_s_low", "tok_s_high", "accept_length", "step_ms", "tpot_ms"):
+        assert figures[name] == cell[name]
+    assert cell["tok_s"] == whole.tok_s
+    assert f"| {speed} |" in "\n".join(markdown_lines(compared))
+    assert str(whole.tok_s) in csv_text(compared)
+    for exported, kept, one in zip(rows(run), document["cells"], cells, strict=True):
+        found = cell_figures(run, one)
+        assert exported["output_throughput"] == kept["tok_s"] == found.tok_s
+        assert exported["accept_length"] == kept["accept_length"] == found.accept_length
+        assert exported["median_tpot_ms"] == kept["tpot_ms"]["p50"] == found.tpot_ms["p50"]
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_without_a_terminal_no_screen_is_drawn(words: list[str]) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode == 2
     assert "status --json" in done.stderr

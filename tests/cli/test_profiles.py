@@ -69,6 +69,36 @@ def test_the_list_shows_yours_and_ours_and_what_is_broken() -> None:
     assert "chain-2  " in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("two\nlines", r"'two\nlines'"),
+        ("a b", "'a b'"),
+        ("-x", "'-x'"),
+        ("größe", "'größe'"),
+        ("it's", '"it\'s"'),
+        ("a\x1b[2Jb", r"'a\x1b[2Jb'"),
+        ("\udcff", r"'\udcff'"),
+        ("end\n", r"'end\n'"),
+    ],
+)
+def test_a_file_that_no_profile_can_be_called_by_is_said_to_be_left_out(
+    name: str, said: str
+) -> None:
+    """Once it was nowhere: neither in the list nor among what is broken."""
+    path = write(name)
+    write(".#mine")  # an editor's own
+    (problem,) = document("list")["problems"]
+    assert (problem["path"], problem["line"]) == (
+        os.fsencode(path).decode("utf-8", "replace"),
+        None,
+    )
+    assert problem["message"].endswith(f"is left out: no profile can be called {said}.")
+    [line, advice] = run("list").stderr.splitlines()
+    assert line.endswith(f"no profile can be called {said}.")
+    assert advice.startswith("Name it of letters")
+
+
 def test_show_masks_a_secret_says_so_and_moves_no_cursor() -> None:
     write("mine")
     result = run("show", "mine")

@@ -383,6 +383,17 @@ def test_comparisons_are_saved_under_a_name(kept: Runs, files: dict[str, Path]) 
     assert again["baseline"] == kept.id("dense_k3_c1")
 
 
+def test_a_saved_comparison_is_forgotten_and_its_runs_stay(kept: Runs) -> None:
+    document("compare", "dense_k3_c1", "spec5_t1", "--save", "steps")
+    assert "Did you mean steps?" in run("compare", "--forget", "stepz", status=2).stderr
+    assert "compares nothing" in run("compare", "spec5_t1", "--forget", "steps", status=2).stderr
+    assert document("compare", "--forget", "steps") == {"forgotten": "steps"}
+    assert document("runs", "list")["comparisons"] == []
+    assert kept.id("dense_k3_c1")
+    assert "no run called steps" in run("compare", "steps", status=2).stderr
+    assert "Which runs?" in run("compare", status=2).stderr
+
+
 def test_only_what_is_kept_is_saved(files: dict[str, Path]) -> None:
     words = ("compare", files["dense_k0_c1"], files["dense_k3_c1"], "--save", "x")
     assert "runs import" in run(*words, status=2).stderr

@@ -74,8 +74,8 @@ class Program:
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
     program = Program(tmp_path, "demo", "--scenario", "none")
-    program.read(60, DRAWN)
-    end = time.monotonic() + 30
+    program.read(180, DRAWN)
+    end = time.monotonic() + 180
     while not simulators(tmp_path) and time.monotonic() < end:
         program.read(0.2)
     assert simulators(tmp_path)
@@ -93,8 +93,8 @@ def test_a_signal_restores_the_terminal_and_ends_the_host(program: Program, numb
 def end_with(program: Program, number: int) -> None:
     """Send it a signal; it leaves the terminal as it was, and says so by its status."""
     program.process.send_signal(number)
-    program.read(30)
-    assert program.process.wait(30) == 128 + number, plain(program.written)[-4000:].decode(
+    program.read(180)
+    assert program.process.wait(180) == 128 + number, plain(program.written)[-4000:].decode(
         "utf-8", "replace"
     )
     assert b"Traceback" not in program.written
@@ -108,7 +108,7 @@ def test_a_signal_while_a_log_of_this_machine_is_followed(tmp_path: Path, number
     log.write_text("[2026-01-01 00:00:00] The server is fired up and ready to roll!\n")
     program = Program(tmp_path, "--local", "--log", str(log))
     try:
-        program.read(60, b"localhost")
+        program.read(180, b"localhost")
         program.read(20, b"followed.log")  # not in sight where many servers run here
         end_with(program, number)
         with pytest.raises(ProcessLookupError):  # nothing that it started is left
@@ -121,5 +121,5 @@ def test_a_signal_while_a_log_of_this_machine_is_followed(tmp_path: Path, number
 def test_a_terminal_that_is_gone_ends_it_and_the_host(program: Program) -> None:
     os.close(program.terminal)
     program.process.send_signal(signal.SIGHUP)
-    program.process.wait(30)
+    program.process.wait(180)
     assert simulators(program.home) == []

@@ -267,6 +267,31 @@ async def test_one_at_a_time_and_what_is_left_is_found_and_gone_on_with(
     assert await switcher.lock() is None
 
 
+async def test_a_lock_that_no_eagletui_wrote_is_told_as_that_and_broken_alone(
+    servers: Servers, switcher: HostSwitcher
+) -> None:
+    old = started(servers)
+    await switcher.menu(old.pid)
+    choice = Choice(speculative="chain-5")
+    await switcher.preview(choice, ask=False)
+    servers.lock.write_text("what?")
+    lock = await switcher.lock()
+    assert lock is not None
+    assert lock.damaged
+    # Somebody else breaks it first: that is not what was shown.
+    servers.lock.unlink()
+    held = {"user": "bob", "host": "desk", "launch": "other", "session": "b", "what": "x"}
+    servers.lock.write_text(json.dumps(held))
+    last = [moment async for moment in switcher.begin(choice, break_lock=True)][-1]
+    assert last.standing.problem is not None
+    assert "bob@desk" in last.standing.problem.title
+    assert json.loads(servers.lock.read_text()) == held
+    lock = await switcher.lock()
+    assert lock is not None
+    assert not lock.damaged
+    assert alive(old.pid)
+
+
 async def test_another_s_lock_is_told_and_broken_only_when_asked_for(
     servers: Servers, switcher: HostSwitcher
 ) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.control.servers import wait_for
+from tests.guardian import MARK
 
 IMAGE = "eagletui-test:1"
 FOLDERS = ("usr", "sbin", "etc", "tmp", "proc", "sys", "dev", "root")
@@ -46,7 +47,8 @@ def daemon() -> Iterator[str]:
     """The address of a daemon that touches neither network nor any other docker."""
     if os.geteuid() != 0 or not shutil.which("dockerd") or not shutil.which("docker"):
         raise NoDocker("needs root, docker and dockerd (apt-get install docker.io)")
-    folder = Path(tempfile.mkdtemp(prefix="eagletui-docker-"))
+    mark = os.environ.get(MARK, "")
+    folder = Path(tempfile.mkdtemp(prefix=f"eagletui-docker-{mark}-"))
     address = f"unix://{folder}/sock"
     words = ["--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec", "--bridge=none"]
     words += ["--pidfile", f"{folder}/pid", "-H", address, "--storage-driver=vfs"]

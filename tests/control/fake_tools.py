@@ -4,10 +4,14 @@
 It keeps containers and units in JSON files under TOOL_STATE; what they start are real processes.
 
     FAIL_DOCKER    a word: calls with it are refused as by a daemon that this account may not use
+    DOCKER_LAGS    so many looks docker needs to hear that a container's process has ended; as many
+                   again until it begins to remove a `--rm` one, until it has, and to free its name
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import shlex
@@ -15,11 +19,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 STATE = Path(os.environ["TOOL_STATE"])
 WORDS = sys.argv[1:]
+LAGS = int(os.environ.get("DOCKER_LAGS", "0"))
 IMAGE = {"Id": "sha256:image", "Config": {"Env": ["OF_IMAGE=1"], "Entrypoint": None}}
 
 
@@ -73,23 +79,49 @@ def start(argv: list[str], log: Path, cwd: str, env: dict[str, str]) -> int:
 # --- docker -----------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def changing() -> Iterator[dict[str, Any]]:
+    """The containers, for one call at a time to change."""
+    with (STATE / "changing").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        containers = load("containers.json")
+        yield containers
+        save("containers.json", containers)
+
+
 def known(name: str) -> dict[str, Any]:
-    containers = load("containers.json")
-    for about in containers.values():
-        if name in (about["Id"], about["Name"].lstrip("/")):
-            about["State"]["Running"] = alive(about["State"]["Pid"])
-            about["State"]["Status"] = "running" if about["State"]["Running"] else "exited"
-            return dict(about)
+    with changing() as containers:
+        for about in containers.values():
+            if name in (about["Id"], about["Name"].lstrip("/")):
+                about["State"].update(standing(about))
+                if about["State"]["Status"] != "gone":
+                    return dict(about)
+                del containers[about["Id"]]
+                save("freed.json", {about["Name"]: LAGS})
+                break
     fail(f"Error: No such container: {name}")
     return {}
 
 
+def standing(about: dict[str, Any]) -> dict[str, Any]:
+    """What docker holds its state for, which it is told late."""
+    state = about["State"]
+    if state.get("Status") == "created" or alive(state["Pid"]):
+        return {"Running": alive(state["Pid"]), "Looks": 0,
+                "Status": "running" if alive(state["Pid"]) else "created"}  # fmt: skip
+    looks = state.get("Looks", 0) + 1
+    late = [word for word in ("running", "exited", "removing") for _ in range(LAGS)]
+    removes_itself = about["HostConfig"].get("AutoRemove")
+    last = "gone" if removes_itself else "exited"
+    status = late[looks - 1] if looks <= len(late if removes_itself else late[:LAGS]) else last
+    return {"Running": status == "running", "Looks": looks, "Status": status}
+
+
 def put(about: dict[str, Any] | None, name: str = "") -> None:
-    containers = load("containers.json")
-    containers.pop(name, None)
-    if about is not None:
-        containers[about["Id"]] = about
-    save("containers.json", containers)
+    with changing() as containers:
+        containers.pop(name, None)
+        if about is not None:
+            containers[about["Id"]] = about
 
 
 def docker() -> None:
@@ -108,12 +140,19 @@ def docker() -> None:
         put(about)
         return
     about = known(name)
+    removing = about["HostConfig"].get("AutoRemove") and about["State"].get("Looks")
+    if removing and verb in ("start", "rename", "rm"):
+        doing = {"rm": f"removal of container {name} is already in progress"}
+        fail(doing.get(verb, "container is marked for removal and cannot be started"))
+    if verb == "start" and about["State"]["Running"]:
+        return  # as far as docker knows
     if verb == "start":
         config = about["Config"]
         env = {**os.environ, **dict(pair.split("=", 1) for pair in config["Env"])}
         argv = [*(config["Entrypoint"] or []), *config["Cmd"]]
         log = STATE / f"{about['Id']}.log"
-        about["State"]["Pid"] = start(argv, log, config["WorkingDir"] or "/", env)
+        pid = start(argv, log, config["WorkingDir"] or "/", env)
+        about["State"] = {"Pid": pid, "Running": True, "Status": "running"}
         put(about)
     elif verb == "stop":
         end(about["State"]["Pid"], signal.SIGTERM, float(WORDS[2]))
@@ -134,11 +173,16 @@ def docker() -> None:
 def created() -> None:
     """What is not told is as in the container of the test."""
     words, about = list(WORDS[1:]), json.loads(json.dumps(load("template.json")))
+    about["HostConfig"]["Binds"] = []
     env: list[str] = []
     while words and words[0].startswith("--"):
-        flag, value = words.pop(0), words.pop(0)
+        flag = words.pop(0)
+        value = "" if flag == "--rm" else words.pop(0)
         if flag == "--name":
+            refuse_taken("/" + value)
             about["Name"] = "/" + value
+        elif flag == "--volume":  # docker's own client shuffles them
+            about["HostConfig"]["Binds"] = [value, *about["HostConfig"]["Binds"]]
         elif flag == "--env":
             env.append(value if "=" in value else f"{value}={os.environ[value]}")
         elif flag == "--entrypoint":
@@ -151,6 +195,13 @@ def created() -> None:
     about["State"] = {"Pid": 0, "Running": False, "Status": "created"}
     put(about)
     say(about["Id"])
+
+
+def refuse_taken(name: str) -> None:
+    freed = load("freed.json")
+    if freed.get(name):
+        save("freed.json", {name: freed[name] - 1})
+        fail(f'Conflict. The container name "{name}" is already in use by container "0123".')
 
 
 def logs(about: dict[str, Any]) -> None:

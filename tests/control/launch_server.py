@@ -4,8 +4,8 @@ It is copied to `…/sglang/launch_server.py`, where eagletui takes it for a ser
 wrong stands in its environment:
 
     SGLANG_FAKE_IGNORE_TERM   SIGTERM does nothing
-    SGLANG_FAKE_DIE           `shards`: at 99 % of them; `ready`: a moment after the ready line;
-                              `token`: when it is asked to generate
+    SGLANG_FAKE_DIE           `shards`: at 99 % of them; `token`: when it is asked to
+                              generate; `ready`: when it has generated
     SGLANG_FAKE_STALL         loading ends only when there is a file `told` beside the script
     SGLANG_FAKE_CLOCK         so many seconds its clock jumps in the middle of the shards
     SGLANG_FAKE_NO_TOKEN      /generate answers 500
@@ -71,6 +71,9 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/generate" and not os.environ.get("SGLANG_FAKE_NO_TOKEN"):
             count = body["sampling_params"]["max_new_tokens"]
             self.reply(200, {"text": " cat", "meta_info": {"completion_tokens": count}})
+            if DIE == "ready":
+                say("Scheduler hit an exception: Traceback (most recent call last):")
+                os._exit(1)
         else:
             self.reply(500, {"error": "no kernel image is available"})
 
@@ -117,9 +120,5 @@ say("Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.
 server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 say("The server is fired up and ready to roll!")
-if os.environ.get("SGLANG_FAKE_DIE") == "ready":
-    time.sleep(0.2)
-    say("Scheduler hit an exception: Traceback (most recent call last):")
-    os._exit(1)
 while True:
     time.sleep(60)

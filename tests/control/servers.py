@@ -50,7 +50,7 @@ def argv(pid: int) -> list[str]:
     return [os.fsdecode(word) for word in words]
 
 
-def wait_for(true: Callable[[], Any], what: str, limit: float = 30.0) -> None:
+def wait_for(true: Callable[[], Any], what: str, limit: float = 180.0) -> None:
     """Wait for what another process does."""
     end = time.monotonic() + limit
     while not true():
@@ -89,7 +89,7 @@ class Servers:
             log=log,
             port=self.port,
             profile="new",
-            guard=guard or Guard(drain_seconds=0.3, stop_seconds=3.0, roll_back="always"),
+            guard=guard or Guard(drain_seconds=0.3, stop_seconds=60.0, roll_back="always"),
         )
 
     def start(self, *flags: str, own_group: bool = True, **environment: str) -> Running:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from eagletui.control.agent import Agent, AgentRefused
+from eagletui.control.agent import AgentRefused, asked_once
 from eagletui.control.api import ReadOnly, Running
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
@@ -201,9 +201,10 @@ async def test_of_many_who_want_the_lock_one_gets_it(servers: Servers, host: Loc
     async def take(number: int) -> str:
         owner = {"user": f"u{number}", "host": "h", "pid": 1, "session": str(number)}
         try:
-            await Agent(host).ask(
-                "save", launch=f"l{number}", owner=owner, plan={}, target=None, note={}
-            )
+            await asked_once(
+                host, "save", launch=f"l{number}", owner=owner, plan={}, target=None, note={},
+                breaks="",
+            )  # fmt: skip
         except AgentRefused as refused:
             return refused.diagnosis.code
         return "taken"

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
+import socket
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from eagletui.cli.controlling import running_servers
+from eagletui.control.api import Running
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
 from eagletui.hostside.agent.command_runner import left_behind
 from eagletui.model.profile import StartPlan
-from tests.control.servers import Servers, alive, argv, environ
-from tests.control.test_restart import ANN, QUICK, driven, states
+from tests.control.servers import Servers, alive, argv, environ, free_port
+from tests.control.test_restart import ANN, QUICK, details, driven, states
 
 NASTY = (
     "; rm -rf ~",
@@ -39,6 +46,35 @@ def plan(servers: Servers, path: Path, *flags: str, **environment: str) -> Start
     return replace(servers.plan(environment=environment), argv=words, runner="command")
 
 
+async def serving(host: LocalHost, servers: Servers, port: int) -> Running:
+    """The server on this port, as a command finds it once it serves."""
+    for _ in range(600):
+        for running in (await running_servers(host)).values():
+            if running.port == port and str(servers.script) in running.argv:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    servers.also(running.pid)
+                    return running
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"nothing serves on :{port}")
+
+
+@contextlib.contextmanager
+def by_a_person(script: str) -> Iterator[None]:
+    """What an earlier launch has started, long after it."""
+    with subprocess.Popen(
+        ["sh", "-c", script],
+        env={**os.environ, "EAGLETUI_LAUNCH": "earlier", "SGLANG_FAKE_WORKERS": "1"},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ):
+        yield
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 async def test_the_script_s_server_replaces_the_one_that_runs(
     servers: Servers, host: LocalHost
 ) -> None:
@@ -53,6 +89,34 @@ async def test_the_script_s_server_replaces_the_one_that_runs(
     servers.reap()
     assert not alive(old.pid)
     assert [note.code for note in restart.notes] == ["command-flags"]
+
+
+@pytest.mark.parametrize(
+    "way", ["first & second & wait", "first & second & exit", "second & exec first"]
+)
+async def test_of_two_servers_of_one_script_the_other_stays(
+    servers: Servers, host: LocalHost, way: str
+) -> None:
+    """They carry one mark, and may be of one group: it once went with the one that was stopped."""
+    other = free_port()
+    words = {"first": servers.port, "second": other}
+    text = way
+    for name, port in words.items():
+        text = text.replace(name, f'"{sys.executable}" "{servers.script}" --port {port}')
+    with by_a_person(text.replace(" & ", " &\n")):
+        at = {port: await serving(host, servers, port) for port in words.values()}
+        first, second = at[servers.port], at[other]
+        theirs = {second.pid, *children(second.pid)}
+        assert len(theirs) == 2
+        _, told = await driven(host, None, first, limits=AT_ONCE)
+        assert states(told)[-1] == "stopped", details(told)
+        assert not alive(first.pid)
+        assert {pid for pid in theirs if alive(pid)} == theirs
+        assert (
+            set(servers.mine()) - {pid for pid in servers.mine() if argv(pid)[0] == "sh"} == theirs
+        )
+        _, told = await driven(host, None, await serving(host, servers, other), limits=AT_ONCE)
+        assert states(told)[-1] == "stopped"
 
 
 async def test_a_script_that_leaves_its_server_behind_is_followed_to_it(

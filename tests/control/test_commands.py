@@ -32,7 +32,7 @@ def started(*words: str) -> subprocess.Popen[bytes]:
 
 def called(*words: str, status: int = 0) -> Any:
     command = started(*words)
-    out, err = command.communicate(timeout=60)
+    out, err = command.communicate(timeout=180)
     assert command.returncode == status, err.decode()
     return json.loads(out) if "--json" in words else out.decode() + err.decode()
 
@@ -141,7 +141,7 @@ def test_ctrl_c_detaches_and_resume_goes_on(servers: Servers) -> None:
         "it serves",
     )
     command.send_signal(signal.SIGINT)
-    _, err = command.communicate(timeout=20)
+    _, err = command.communicate(timeout=180)
     assert command.returncode == 130
     [state] = servers.launches()
     assert f"--resume {state['id']}".encode() in err

@@ -19,7 +19,7 @@ from eagletui.host.local import LocalHost
 from eagletui.model.profile import Guard, RollBack
 from eagletui.model.restart import account
 from tests.control.servers import Servers, alive, argv
-from tests.control.test_restart import QUICK, details, driven, states
+from tests.control.test_restart import QUICK, STALLED, details, driven, states
 
 BACK = "What ran before is back and serves. "
 
@@ -67,9 +67,10 @@ async def test_a_failure_ends_in_a_named_state(
 ) -> None:
     case = CASES[name]
     old = servers.start("--tag", "old")
-    guard = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back=case.roll_back)
+    guard = Guard(drain_seconds=0.0, stop_seconds=60.0, roll_back=case.roll_back)
     plan = servers.plan("--tag", "new", guard=guard, environment=case.wrong)
-    restart, told = await driven(host, plan, old, limits=replace(QUICK, settle=2.0))
+    limits = STALLED if case.problem == "start-stalled" else QUICK
+    restart, told = await driven(host, plan, old, limits=replace(limits, settle=2.0))
     standing = restart.standing
     way = states(told)
     failed_in = way[way.index("rolling-back") - 1] if "rolling-back" in way else way[-2]
@@ -103,7 +104,7 @@ async def test_a_clock_that_jumps_while_it_loads_changes_nothing(
     restart, told = await driven(host, plan, old)
     assert restart.standing.state == "ready", details(told)
     assert restart.phases["weights/target"] >= 0.0
-    assert restart.seconds < 60.0
+    assert restart.seconds < abs(jump) / 2
 
 
 async def test_our_own_clock_may_jump_too(

@@ -9,6 +9,7 @@ import signal
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from eagletui.control.api import Limits, Outcome, Owner, Progress, Running
 from eagletui.control.restart import Restart
@@ -17,7 +18,10 @@ from eagletui.host.local import LocalHost
 from eagletui.model.profile import Guard, StartPlan
 from tests.control.servers import Servers, alive, argv, environ, stat, wait_for
 
-QUICK = Limits(settle=0.5, orphans=0.5, gone=20.0, poll=0.1, lost=5.0, stall=2.0, kill=5.0)
+# What has to pass is short; what must not be passed is so long that no busy machine passes it.
+QUICK = Limits(settle=0.5, orphans=0.5, poll=0.1, gone=180.0, lost=180.0, stall=180.0, kill=60.0)
+STALLED = replace(QUICK, stall=8.0)
+"""Also for what is put back: it must not be silent for so long by chance."""
 ANN = Owner(user="ann", host="laptop", pid=1, session="a", what="a restart of :1")
 
 
@@ -52,7 +56,10 @@ def states(told: list[Progress]) -> list[str]:
 
 
 def details(told: list[Progress]) -> str:
-    return "\n".join(progress.detail for progress in told)
+    """What was said on the way, and in the end what went wrong."""
+    problem = told[-1].standing.problem
+    said = [progress.detail for progress in told if progress.detail]
+    return "\n".join([*said, f"problem: {problem}"])
 
 
 async def test_a_server_is_replaced_by_the_one_that_was_asked_for(
@@ -113,9 +120,9 @@ async def test_what_fails_gives_way_to_what_ran(
     servers: Servers, host: LocalHost, wrong: dict[str, str], code: str
 ) -> None:
     old = servers.start("--tag", "old", SGLANG_FAKE_WORKERS="1")
-    restart, told = await driven(
-        host, servers.plan("--tag", "new", environment={"SGLANG_FAKE_WORKERS": "1", **wrong}), old
-    )
+    plan = servers.plan("--tag", "new", environment={"SGLANG_FAKE_WORKERS": "1", **wrong})
+    limits = STALLED if code == "start-stalled" else QUICK
+    restart, told = await driven(host, plan, old, limits=limits)
     assert states(told)[-6:] == [
         "rolling-back", "starting", "loading", "first-token", "settling", "rolled-back",
     ]  # fmt: skip
@@ -147,7 +154,7 @@ async def test_without_a_person_s_yes_nothing_is_put_back(
     servers: Servers, host: LocalHost
 ) -> None:
     old = servers.start()
-    guard = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back="ask")
+    guard = Guard(drain_seconds=0.0, stop_seconds=60.0, roll_back="ask")
     plan = servers.plan(guard=guard, environment={"SGLANG_FAKE_DIE": "shards"})
     _, told = await driven(host, plan, old, answer=False)
     assert states(told)[-2:] == ["asking", "failed"]

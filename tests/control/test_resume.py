@@ -18,10 +18,12 @@ from eagletui.control.agent import AgentRefused
 from eagletui.control.api import Detached, Owner
 from eagletui.control.restart import Restart, unfinished
 from eagletui.host.base import Completed
+from eagletui.host.channel import Channel
 from eagletui.host.local import LocalHost
 from eagletui.model.errors import ConnectionLost
 from eagletui.model.profile import Guard
 from tests.control.abandon import Job
+from tests.control.channels import Wrapped
 from tests.control.servers import Servers, alive, argv, environ
 from tests.control.test_restart import ANN, QUICK, driven, states
 
@@ -52,15 +54,45 @@ class Flaky(LocalHost):
         timeout: float = 10.0,
         limit: int = 8 << 20,
     ) -> Completed:
-        self._check()
+        self.check()
         done = await super().run(argv, stdin=stdin, timeout=timeout, limit=limit)
-        self._check()  # the answer to what was done is lost
+        self.check()  # the answer to what was done is lost
         return done
 
-    def _check(self) -> None:
+    async def start(self, argv: Sequence[str]) -> Any:
+        self.check()
+        return Unplugged(self, await super().start(argv))
+
+    def check(self) -> None:
         if self.cut:
             self.refused += 1
             raise ConnectionLost("The connection was lost: unplugged.")
+
+
+class Unplugged(Wrapped):
+    """A channel that is lost with its host: at the next byte in either direction."""
+
+    def __init__(self, host: Flaky, channel: Channel) -> None:
+        super().__init__(channel)
+        self._host = host
+        self._gone = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        if self._host.cut:
+            self._gone.set()
+        else:
+            super().write(data)
+
+    async def read(self) -> bytes:
+        reading = asyncio.ensure_future(super().read())
+        gone = asyncio.ensure_future(self._gone.wait())
+        try:
+            await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
+            self._host.check()
+            return await reading
+        finally:
+            reading.cancel()
+            gone.cancel()
 
 
 @pytest.mark.parametrize("state", ["checking", *WAY, "rolling-back"])

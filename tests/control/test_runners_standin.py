@@ -25,8 +25,8 @@ from tests.control.test_resume import killed_in, left_behind
 
 OLD = "a" * 64
 UNIT = "llm.service"
-AT_ONCE = replace(QUICK, settle=0.2, stall=30.0)
-GUARD = Guard(drain_seconds=0.0, stop_seconds=3.0, roll_back="always")
+AT_ONCE = replace(QUICK, settle=0.2)
+GUARD = Guard(drain_seconds=0.0, stop_seconds=60.0, roll_back="always")
 WAY = ("saving", "stopping", "starting", "loading")
 
 
@@ -135,7 +135,7 @@ async def test_a_container_is_replaced_in_these_very_words(tools: Tools, host: L
          "--env", "HF_TOKEN", "--env", f"PATH={new['Config']['Env'][1][5:]}",
          "--env", "SECRET", "--env", "EAGLETUI_LAUNCH",
          "lmsys:1", *tools.servers.argv("--tag", "$(x)")],
-        ["docker", "stop", "-t", "3", OLD],
+        ["docker", "stop", "-t", "60", OLD],
         ["docker", "rename", OLD, f"sgl-before-{launch}"],
         ["docker", "update", "--restart=no", OLD],
         ["docker", "rename", new["Id"], "sgl"],
@@ -176,6 +176,26 @@ async def test_a_container_that_fails_is_removed_and_the_old_one_has_its_name_an
     assert restart.pid == back["State"]["Pid"]
 
 
+@pytest.mark.parametrize("when", ["stopping", "settling"])
+async def test_docker_may_be_late_with_what_became_of_a_container(
+    tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A dead one still counts as running, a `--rm` one goes slowly, and its name is free last."""
+    binds = ["/a:/a", "/b:/b", "/c:/c"]
+    old = tools.container("--tag", "old", AutoRemove=True, Binds=binds)
+    monkeypatch.setenv("DOCKER_LAGS", "3")
+    plan = tools.docker_plan("--tag", "new")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE, cancel_in=when)
+    assert states(told)[-1] == "rolled-back", details(told)
+    [(name, back)] = tools.containers().items()
+    assert (name, back["Id"] == OLD) == ("/sgl", False)
+    pid = back["State"]["Pid"]
+    assert restart.pid == pid
+    tools.servers.reap()
+    assert tools.servers.mine() == [pid]
+    assert argv(pid) == list(old.argv)
+
+
 async def test_a_cancel_before_the_stop_leaves_nothing_behind(
     tools: Tools, host: LocalHost
 ) -> None:
@@ -194,7 +214,7 @@ async def test_started_again_it_is_the_same_container(tools: Tools, host: LocalH
     plan = StartPlan(argv=old.argv, port=old.port, guard=GUARD)
     restart = Restart(host, plan, replaces=old, owner=ANN, limits=AT_ONCE, again=True)
     assert (await restart.run()).standing.state == "ready"
-    assert tools.calls() == [["docker", "stop", "-t", "3", OLD], ["docker", "start", OLD]]
+    assert tools.calls() == [["docker", "stop", "-t", "60", OLD], ["docker", "start", OLD]]
 
 
 async def test_a_process_gives_way_to_a_container_and_comes_back(

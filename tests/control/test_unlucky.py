@@ -10,14 +10,16 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from eagletui.control.agent import AgentRefused
 from eagletui.control.restart import Restart, unfinished
-from eagletui.host.base import Completed
+from eagletui.host.channel import Channel
 from eagletui.host.local import LocalHost
+from tests.control.channels import Wrapped
 from tests.control.servers import Servers, alive, argv
 from tests.control.test_commands import command_line
 from tests.control.test_restart import ANN, QUICK, details, driven, states
@@ -36,22 +38,36 @@ class Garbling(LocalHost):
 
     def __init__(self, do: str, times: int) -> None:
         super().__init__()
-        self._do = b'"do": "%s"' % do.encode()
+        self.do = b'"do": "%s"' % do.encode()
         self.left = times
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        timeout: float = 10.0,
-        limit: int = 8 << 20,
-    ) -> Completed:
-        done = await super().run(argv, stdin=stdin, timeout=timeout, limit=limit)
-        if self._do not in stdin or not self.left:
-            return done
-        self.left -= 1
-        return Completed(status=None, stdout=b"", stderr=b"Killed")
+    async def start(self, argv: Sequence[str]) -> Any:
+        return Killed(self, await super().start(argv))
+
+
+class Killed(Wrapped):
+    """The channel of such an agent."""
+
+    def __init__(self, host: Garbling, channel: Channel) -> None:
+        super().__init__(channel)
+        self._host = host
+        self._hit = False
+
+    @property
+    def stderr(self) -> bytearray:
+        return bytearray(b"Killed")
+
+    def write(self, data: bytes) -> None:
+        self._hit = self._hit or (self._host.do in data and self._host.left > 0)
+        super().write(data)
+
+    async def read(self) -> bytes:
+        data = await super().read()
+        if not self._hit:
+            return data
+        self._host.left -= 1
+        self.inner.close()
+        return b""
 
 
 @pytest.mark.parametrize("do", ["check", "save", "note", "terminate", "gone", "start", "release"])
@@ -142,7 +158,7 @@ def test_the_question_can_be_left_and_answered(
         else:
             os.write(person, typed.encode())
         end = said(person, b"nothing that is ever said")
-        assert command.wait(timeout=30) == status, end
+        assert command.wait(timeout=180) == status, end
     [kept] = servers.launches()
     assert kept["standing"]["state"] == state
     assert (b"--resume " + kept["id"].encode() in end) == (state == "asking")
@@ -154,7 +170,7 @@ def test_nobody_is_asked_for_what_cannot_be_done(servers: Servers) -> None:
     words = ["launch", *NO_CHECK, "--", *servers.argv("--tag", "new")]
     with on_a_terminal(*words) as (command, person):
         end = said(person, b"Do it?")
-        assert command.wait(timeout=30) == 1
+        assert command.wait(timeout=180) == 1
     assert b"in the middle of a launch" in end
     assert b"Do it?" not in end
 
@@ -172,7 +188,7 @@ def test_a_listener_who_leaves_stops_no_restart_half_way(servers: Servers, lines
     for _ in range(lines):
         command.stdout.readline()
     command.stdout.close()
-    command.wait(timeout=60)
+    command.wait(timeout=180)
     servers.reap()
     [pid] = servers.mine()
     new = argv(pid) == list(servers.argv("--tag", "new"))
@@ -194,7 +210,7 @@ def test_ctrl_c_before_the_server_is_told_changes_nothing(servers: Servers) -> N
         shown += command.stderr.readline()
     assert b"may finish for 60 s" in shown
     command.send_signal(signal.SIGINT)
-    _, err = command.communicate(timeout=30)
+    _, err = command.communicate(timeout=180)
     assert b"Interrupted. The old server was not touched." in err
     assert command.returncode == 130
     assert alive(old.pid)

@@ -463,6 +463,7 @@ HOST_CASES: list[tuple[str, HostFacts, str]] = [
     ("", HostFacts(loading=(":30001",)), "other-server-loading"),
     ("", HostFacts(log_free=1 << 20), "log-disk-full"),
     ("", HostFacts(log_free=1 << 30), "log-disk"),
+    ("", HostFacts(options_problem="Its --help fails."), "help-unread"),
     ("", HostFacts(log_free=1 << 40), ""),
     ("", HostFacts(readable={"/x": False, "/y": True}), "file-unreadable"),
     ("", HostFacts(problem="There is no python3."), "sglang-missing"),

@@ -4,6 +4,8 @@ A start costs half a minute of two cores, so servers are shared by the tests of 
 
 `eagle`     EAGLE3, metrics, log into a file; watched by `watcher` from its first line on
 `plain`     no speculation, no metrics, log through `tee`
+
+Files that share no server go side by side on two cores: `pytest -n 2 --dist loadgroup`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 import pytest
 
 from eagletui.monitor.api import Wanted
+from tests.guardian import guarded
 from tests.live.server import LabServer, started, why_not
 from tests.live.ssh import ALIAS
 from tests.live.watcher import Watcher
@@ -26,10 +29,8 @@ from tests.sshd import MISSING, SSHD, Sshd, start_sshd
 
 HERE = Path(__file__).parent
 WITHOUT_LAB = ("test_docker.py", "test_systemd.py")
-
-# Threads that wait for each other come to a crawl when something else runs on their cores, and
-# these models are too small to gain from two: one core a server, each its own.
-ONE_CORE, OTHER_CORE = "0", str((os.cpu_count() or 1) - 1)
+OWN_SERVERS = (*WITHOUT_LAB, "test_check.py", "test_failures.py", "test_switching.py")
+"""They have nothing of `eagle` or `plain`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,8 +39,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in Path(item.path).parents:
             item.add_marker(pytest.mark.live)
+            own = Path(item.path).name in OWN_SERVERS
+            item.add_marker(pytest.mark.xdist_group("own servers" if own else "shared servers"))
             if reason and Path(item.path).name not in WITHOUT_LAB:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _guardian() -> Iterator[None]:
+    """Servers are large: nothing that a test started outlives the tests, however they end."""
+    with guarded():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def starting_eagle(folder: Path) -> Iterator[LabServer]:
     """EAGLE3 (k=3, topk 1, 4 draft tokens), as soon as its process is there."""
-    with started(folder, "eagle", "EAGLE3", cores=ONE_CORE) as server:
+    with started(folder, "eagle", "EAGLE3") as server:
         yield server
 
 
@@ -81,7 +91,7 @@ def eagle(starting_eagle: LabServer, watcher: Watcher) -> LabServer:
 @pytest.fixture(scope="session")
 def plain(folder: Path) -> Iterator[LabServer]:
     """A server without speculation and without metrics, its log in `2>&1 | tee`."""
-    with started(folder, "plain", "off", cores=OTHER_CORE, redirect="tee", metrics=False) as server:
+    with started(folder, "plain", "off", redirect="tee", metrics=False) as server:
         server.wait_ready()
         yield server
 
@@ -100,7 +110,7 @@ def _with_json(words: Sequence[str | Path | int]) -> list[str]:
 def eagletui() -> Command:
     """Run a command in a process of its own; its JSON, or (status, stderr) where it failed."""
 
-    def run(*words: str | Path | int, status: int = 0, limit: float = 120) -> Any:
+    def run(*words: str | Path | int, status: int = 0, limit: float = 600) -> Any:
         done = subprocess.run(
             [sys.executable, "-m", "eagletui", *_with_json(words)],
             capture_output=True,

@@ -13,7 +13,7 @@ import pytest
 from eagletui.model import events as ev
 from eagletui.monitor.api import Wanted
 from tests.live.conftest import Command
-from tests.live.server import LabServer, started
+from tests.live.server import START_LIMIT, LabServer, started
 from tests.live.ssh import ALIAS
 from tests.live.watcher import Watcher
 from tests.sshd import Sshd
@@ -43,7 +43,7 @@ def test_a_redirect_in_the_wrong_order_is_named(folder: Path, sshd: Sshd) -> Non
         watcher.wait(
             "the redirect is named",
             lambda: "redirect-lost" in {alert.code for alert in watcher.server(pid).alerts},
-            limit=90.0,
+            limit=START_LIMIT,
         )
         found = watcher.server(pid)
         assert (found.process.log.kind, found.process.log.target) == ("file", str(server.log))
@@ -57,8 +57,9 @@ def test_a_redirect_in_the_wrong_order_is_named(folder: Path, sshd: Sshd) -> Non
 
 @pytest.fixture(scope="module")
 def two_ranks(folder: Path) -> Iterator[LabServer]:
-    """TP2: two schedulers, each bound to a core."""
-    with started(folder, "two-ranks", "off", "--tp-size", "2", cores="0|1") as server:
+    """TP2: two schedulers, each said to have a core."""
+    cores = {"SGLANG_CPU_OMP_THREADS_BIND": "0|1"}
+    with started(folder, "two-ranks", "off", "--tp-size", "2", environment=cores) as server:
         yield server
 
 

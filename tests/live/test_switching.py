@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.live.conftest import OTHER_CORE, Command
+from tests.live.conftest import Command
 from tests.live.server import (
     IDLE_QUIETLY,
     LAB,
+    ONE_THREAD,
     READY,
     LabServer,
     command_line,
@@ -65,7 +66,7 @@ class Switcher:
         told = self._eagletui(
             "launch", *self._where, "--yes", "--settle", "1", "--roll-back", "always",
             "--env", "SGLANG_USE_CPU_ENGINE=1",
-            "--env", f"SGLANG_CPU_OMP_THREADS_BIND={OTHER_CORE}",
+            *(word for pair in ONE_THREAD.items() for word in ("--env", "=".join(pair))),
             "--workdir", self._folder, *(("--force",) if force else ()), "--",
             LAB / "venv" / "bin" / "python", "-m", "sglang.launch_server",
             "--model-path", MODELS / "tiny-llama", "--device", "cpu", "--host", "127.0.0.1",
@@ -78,7 +79,7 @@ class Switcher:
         return told
 
     def stop(self) -> Any:
-        return self._eagletui("stop", *self._where, "--port", self.port, "--yes", limit=300)
+        return self._eagletui("stop", *self._where, "--port", self.port, "--yes", limit=LIMIT)
 
     def running(self) -> Any:
         [server] = [
@@ -114,7 +115,6 @@ def test_from_eagle3_to_off_with_a_bad_flag_in_between(switcher: Switcher, folde
         "EAGLE3",
         [IDLE_QUIETLY],
         port=switcher.port,
-        environment={"SGLANG_CPU_OMP_THREADS_BIND": OTHER_CORE},
     )
     try:
         old.wait_for(READY, LIMIT)

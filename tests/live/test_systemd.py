@@ -24,7 +24,7 @@ NASTY = ("; rm -rf ~", ";", "$(touch /never) `id` $HOME ${HOME} $", "it's \"q\" 
          "東京 %n %% %", "", "\\x41 \\", " lead")  # fmt: skip
 TEXTS = tuple(value for value in NASTY if value.isprintable() or value == "")
 PATIENT = replace(QUICK, settle=0.3)
-GUARD = Guard(drain_seconds=0.0, stop_seconds=5.0, roll_back="always")
+GUARD = Guard(drain_seconds=0.0, stop_seconds=60.0, roll_back="always")
 UNIT = "sglang-llm.service"
 READ = """
 import json, sys

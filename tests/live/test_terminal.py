@@ -25,7 +25,7 @@ def terminal(eagle: LabServer, sshd: Sshd, tmp_path: Path) -> Iterator[Terminal]
 
 
 def test_charts_log_help_and_a_clean_way_out(terminal: Terminal, eagle: LabServer) -> None:
-    screen = terminal.wait_for("¹ accept length", 60)
+    screen = terminal.wait_for("¹ accept length")
     assert "³ tok/s" in screen
     assert RELEASE in screen
     terminal.press("l")
@@ -44,7 +44,7 @@ def test_charts_log_help_and_a_clean_way_out(terminal: Terminal, eagle: LabServe
 
 
 def test_it_stays_usable_when_the_window_shrinks(terminal: Terminal) -> None:
-    terminal.wait_for("¹ accept length", 60)
+    terminal.wait_for("¹ accept length")
     terminal.resize(80, 24)
     terminal.wait("a smaller picture", lambda text: max(map(len, text.splitlines())) <= 80)
     terminal.wait_for("accept length")

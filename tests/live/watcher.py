@@ -16,7 +16,7 @@ from eagletui.model.phases import Rung
 from eagletui.model.state import ServerState, State, fold
 from eagletui.monitor.api import Wanted
 from eagletui.monitor.monitor import Monitor
-from tests.live.server import wait_until
+from tests.live.server import WAIT, wait_until
 
 _E = TypeVar("_E")
 
@@ -89,7 +89,7 @@ class Watcher:
         ladder = {rung.key: rung for rung in self.server(pid).ladder}
         return ladder[key]
 
-    def wait(self, what: str, true: Callable[[], bool], limit: float = 30.0) -> None:
+    def wait(self, what: str, true: Callable[[], bool], limit: float = WAIT) -> None:
         """Wait until it was told something; an unknown server or phase is not yet there."""
 
         def told() -> bool:
@@ -114,5 +114,5 @@ class Watcher:
         if self._thread.is_alive() and self._task is not None:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join(30)
+        self._thread.join(WAIT)
         assert not self._thread.is_alive(), "the monitor does not end when asked to"

@@ -126,7 +126,19 @@ def test_greedy_replies_that_loop_are_called_so() -> None:
         row["output_ids"] = [1, 2] * 256
     looping = run_of_replies(enumerate(rows, 1), run="l" * 12, name="loop", source="")
     (verdict,) = compare([_recorded(PLAIN_ROW), looping]).verdicts
-    assert "8 of 8 replies loop" in verdict.why
+    assert verdict.verdict == "not comparable"
+    assert "8 of 8 outputs loop" in verdict.why
+
+
+def test_few_replies_that_loop_are_only_said() -> None:
+    """A quarter of them, as of a cell that was measured here."""
+    rows = replies("dense_k3_c1")
+    for row in rows[:2]:
+        row["output_ids"] = [1, 2] * 256
+    some = run_of_replies(enumerate(rows, 1), run="l" * 12, name="some", source="")
+    (verdict,) = compare([_recorded(PLAIN_ROW), some]).verdicts
+    assert verdict.verdict == "faster"
+    assert "2 of 8 outputs loop" in verdict.why
 
 
 # --- what must not be claimed ---------------------------------------------------------------------
@@ -241,7 +253,7 @@ def test_the_story_of_accept_length_2_65() -> None:
     [
         (
             {"environment": {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}},
-            "NCCL environment (NCCL_PROTO)",
+            "measured under another NCCL environment (NCCL_PROTO)",
         ),
         ({"environment": {"NCCL_ALGO": "Tree"}}, "NCCL environment (NCCL_ALGO)"),
         ({"environment": {}}, "NCCL environment (NCCL_ALGO)"),
@@ -283,15 +295,39 @@ def test_prompts_without_a_digest_are_known_by_their_name() -> None:
 
 
 @pytest.mark.parametrize(
+    "environment", [{"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}, {"NCCL_ALGO": "Tree"}, {}]
+)
+@pytest.mark.parametrize("speed", [137.0, 80.0])
+def test_under_another_nccl_profile_no_speed_up_is_claimed_whatever_else_is_alike(
+    environment: dict[str, str], speed: float
+) -> None:
+    """The same speculative setting, the same everything: the figures stand beside each other."""
+    other = _chain(environment=environment)
+    other = replace(other, id="b" * 12, cells=(_cell(speed, accepted=(100, 56, 100)),))
+    found = compare([_chain(), other])
+    verdict = _only(found)
+    assert (verdict.verdict, verdict.ratio, verdict.low) == ("not comparable", None, None)
+    assert verdict.why.startswith("the baseline was measured under another NCCL environment (NCCL_")
+    assert [side.cells[0].tok_s for side in found.sides] == pytest.approx([108.0, speed])
+    assert found.break_even == ()
+    assert all(one.unlike for one in found.differences)
+
+
+def test_another_variable_is_no_other_nccl_profile() -> None:
+    both = {"NCCL_ALGO": "Ring", "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+    other = replace(_chain(environment=both), id="b" * 12, cells=(_cell(137.0),))
+    assert _only(compare([_chain(), other])).verdict == "faster"
+
+
+@pytest.mark.parametrize(
     "fields",
     [
-        {"environment": {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}},
         {"versions": {"sglang": "0.5.22"}},
         {"gpus": ("NVIDIA H200",) * 8},
     ],
 )
 def test_what_is_the_only_change_may_be_compared(fields: dict[str, object]) -> None:
-    """The same speculative setting under two NCCL profiles: then that is what was tried."""
+    """The same speculative setting on two releases: then that is what was tried."""
     faster = replace(_chain(**fields), id="b" * 12, cells=(_cell(137.0, accepted=(100, 56, 100)),))
     found = compare([_chain(), faster])
     assert _only(found).verdict == "faster"
@@ -364,7 +400,7 @@ def test_what_a_cancelled_cell_cut_short_counts_for_its_speed() -> None:
     (found,) = side.cells
     assert found.tok_s == pytest.approx(800.0)
     assert (found.requests, found.failed) == (17, 1)
-    assert found.accept_length == pytest.approx(2.0)
+    assert found.accept_length == pytest.approx(399 / 200)
     assert found.tok_s_each == pytest.approx(100.0)
     assert found.samples
 
@@ -425,6 +461,47 @@ def test_failed_requests_are_said_and_not_counted() -> None:
     assert found.sides[1].cells[0].failed == 1
     assert found.sides[1].cells[0].tok_s == pytest.approx(108.0)
     assert _only(found).why == f"{ONE_REPEAT}; 1 of its 33 requests failed"
+    assert _only(found).verdict == "faster"
+
+
+def _failing(run: Run, failed: int) -> Run:
+    """The same with so many requests more that failed at once."""
+    lost = (Sent(began=0.0, error="HTTP 500: out of memory"),) * failed
+    cell = run.cells[0]
+    return replace(run, cells=(replace(cell, requests=(*cell.requests, *lost)),))
+
+
+@pytest.mark.parametrize(
+    ("failed", "verdict"),
+    # 108 tok/s over 90: with 32 of 38 served it is 91 over 90, with 32 of 36 it is 96.
+    [(0, "faster"), (4, "faster"), (6, "not comparable"), (16, "not comparable")],
+)
+def test_dropping_requests_that_failed_makes_nothing_faster(failed: int, verdict: str) -> None:
+    found = _only(compare([_plain(), _failing(_chain(), failed)]))
+    assert found.verdict == verdict
+    assert (f"{failed} of its {32 + failed} requests failed" in found.why) == (failed > 0)
+    assert (found.ratio is None) == (verdict == "not comparable")
+    # The same of a baseline that is the faster one only without them.
+    slower = _only(compare([_failing(_chain(), failed), _plain()], _chain().id))
+    assert slower.verdict == verdict.replace("faster", "slower")
+    assert ("of the baseline's" in slower.why) == (failed > 0)
+
+
+def test_a_side_that_is_slower_in_spite_of_its_failures_is_slower() -> None:
+    found = _only(compare([_chain(), _failing(_plain(), 16)], _chain().id))
+    assert found.verdict == "slower"
+    assert "16 of its 48 requests failed" in found.why
+
+
+def test_a_repeat_in_which_all_failed_weighs_as_well() -> None:
+    chain = _chain()
+    lost = Cell(
+        concurrency=1, repeat=1, seconds=0.1,
+        requests=(Sent(began=0.0, error="HTTP 500"),) * 32,
+    )  # fmt: skip
+    found = _only(compare([_plain(), replace(chain, cells=(*chain.cells, lost))]))
+    assert found.verdict == "not comparable"
+    assert found.why == "32 of its 64 requests failed: it may be faster only without them"
 
 
 def test_nothing_measured_is_no_comparison() -> None:
@@ -456,7 +533,8 @@ def test_streamed_requests_are_measured_from_their_first_token() -> None:
     assert found.wall_step_ms == pytest.approx(20.0)
     assert found.tpot_ms == pytest.approx({"mean": 10.0, "p50": 10.0, "p90": 10.0, "p99": 10.0})
     assert found.ttft_ms["p99"] == pytest.approx(500.0)
-    assert found.accept_length == pytest.approx(2.01)
+    # Accept length times TPOT is the step: the first token is in neither.
+    assert found.accept_length == pytest.approx(2.0)
     plain = replace(request, verify_steps=None)
     (side,) = compare([_run("one", replace(cell, requests=(plain, plain)))]).sides
     assert side.cells[0].wall_step_ms == pytest.approx(10.0)

@@ -151,9 +151,14 @@ def test_sums_of_resamples_are_those_of_the_units_drawn() -> None:
     found = resampled(strata, seed=4)
     sums = [[0.0, 0.0] for _ in range(RESAMPLES)]
     for index, stratum in enumerate(strata):
-        size, draw = len(stratum.over), Random(f"4/{index}")
-        for total in sums:
-            for unit in draw.choices(range(size), k=size) if size > 1 else [0]:
+        size = len(stratum.over)
+        draw = Random(size)
+        drawn = [
+            [number * size >> 32 for number in memoryview(draw.randbytes(4 * size)).cast("I")]
+            for _ in range(RESAMPLES)
+        ]
+        for at, total in enumerate(sums):
+            for unit in drawn[(at + 4 + 2 * index) % RESAMPLES] if size > 1 else [0]:
                 total[0] += stratum.over[unit]
                 total[1] += stratum.under[unit]
     assert found == pytest.approx([over / under for over, under in sums], rel=1e-6)

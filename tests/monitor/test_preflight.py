@@ -11,8 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from eagletui.engine.check.asked import interpreter, question
+from eagletui.engine.check.run import check
 from eagletui.host.base import Completed
-from eagletui.model.errors import ConnectionLost
+from eagletui.model.errors import CommandTimeout, ConnectionLost
 from eagletui.model.finding import GpuHolder, HostFacts, ModelFiles, Option
 from eagletui.model.profile import StartPlan
 from eagletui.model.text import visible
@@ -135,7 +136,23 @@ async def test_a_host_without_gpus(tmp_path: Path) -> None:
 async def test_a_help_that_is_something_else_is_not_believed(tmp_path: Path) -> None:
     found = await facts(Machine(**{"--help": b"usage: other\n  --flag X\n"}), tmp_path)
     assert found.options is None
+    assert found.options_problem == "SGLang's --help names 1 options, which cannot be all."
     assert (await facts(Machine(), tmp_path)).options == OPTIONS
+
+
+async def test_a_help_that_fails_is_said_and_asked_for_again(tmp_path: Path) -> None:
+    """Once the flags were checked by a table that may differ, and nobody was told."""
+    failing = Machine(**{"--help": CommandTimeout("`env` did not end within 120 s on h.")})
+    found = await facts(failing, tmp_path)
+    assert (found.options, found.version) == (None, "0.5.16")
+    [said] = [one for one in check(PLAN, facts=found) if one.code == "help-unread"]
+    assert said.severity == "warning"
+    assert said.message == (
+        "`env` did not end within 120 s on h. The flags are checked by what is known of release "
+        "0.5.16 instead, which this installation may differ from."
+    )
+    found = await facts(Machine(), tmp_path)
+    assert (found.options, found.options_problem) == (OPTIONS, "")
 
 
 async def test_a_python_without_sglang_is_a_problem(tmp_path: Path) -> None:

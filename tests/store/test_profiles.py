@@ -197,7 +197,8 @@ def test_a_broken_file_hides_no_other(folder: Folder) -> None:
         (),
     ]
     said = "\n".join(str(problem) for problem in shelf.problems)
-    assert len(shelf.problems) == 3
+    assert len(shelf.problems) == 4
+    assert "no profile can be called 'no name'" in said
     assert "bad.toml, line 2" in said
     assert "latin.toml, line 2: this is no text in UTF-8" in said
     assert "orphan.toml, line 2: `extends` names bse" in said

@@ -58,6 +58,16 @@ def test_a_failed_phase_is_a_word() -> None:
     assert rows("crashed")[0].startswith("✖ this start-up is over")
 
 
+def test_a_start_up_that_was_asked_to_stop_is_no_failure() -> None:
+    events = [*SCENES["loading"](), ev.ServerGone(at=NOW, server=KEY)]
+    server = fold_all(State(), events).server
+    assert server is not None
+    view = View(fold_all(State(), events), History(), {}, NOW, Settings())
+    said = ladder_lines(server, view, 100, 20)[0]
+    assert said.plain.startswith("○ this start-up is over")
+    assert not any("$error" in str(span.style) for span in said.spans)
+
+
 def test_ready_says_how_long_it_took() -> None:
     assert rows("serving")[0] == "✔ ready after 10 min 02 s"
 

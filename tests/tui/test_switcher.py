@@ -327,6 +327,9 @@ def test_the_words_of_a_lock() -> None:
         "Last sign of life 3 s ago.",
     )
     assert lock_question(replace(HELD, stale=True), view).name == ""
+    damaged = lock_question(replace(HELD, damaged=True, stale=True), view)
+    assert (damaged.title, damaged.name) == ("the lock of gpu1 is damaged", "gpu1")
+    assert "bob" not in "".join(damaged.lines)
 
 
 async def test_a_stale_lock_is_taken_by_one_word_with_cancel_in_focus() -> None:

@@ -20,6 +20,18 @@ def installation(situation: Situation) -> Finds:
         )
 
 
+def help_unread(situation: Situation) -> Finds:
+    """The host's SGLang does not tell its options: flags are checked by the table of releases."""
+    if situation.facts.options_problem:
+        yield Found(
+            "server.python",
+            f"{situation.facts.options_problem} The flags are checked by what is known of release "
+            f"{situation.release.text} instead, which this installation may differ from.",
+            "Run its `python -m sglang.launch_server --help` on the host: what fails there may "
+            "fail at the start too.",
+        )
+
+
 def port_taken(situation: Situation) -> Finds:
     """Somebody listens on the port: SGLang notices only after the whole load."""
     holder = situation.facts.port_holder

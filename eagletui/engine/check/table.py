@@ -146,5 +146,6 @@ RULES: tuple[Rule, ...] = (
     Rule("log-disk-full", "error", _H, host.log_full),
     Rule("gpu-memory-held", "warning", _H, host.memory_held),
     Rule("other-server-loading", "warning", _H, host.other_loading),
+    Rule("help-unread", "warning", _H, host.help_unread),
     Rule("log-disk", "info", _H, host.log_nearly_full),
 )

@@ -16,12 +16,10 @@ import msgspec
 from msgspec import Meta
 
 from eagletui.engine.imported.problem import ImportProblem
+from eagletui.model.loops import SO, Loops, tail_bigrams
 from eagletui.model.run import Cell, Run, Sent, Surroundings, Workload
 from eagletui.model.safe import safe
 from eagletui.model.speculative import Speculative
-
-LOOPING = 0.1
-"""Distinct bigrams over all of them: replies that loop have 0.02 at most, others 0.4 (H200)."""
 
 UNNAMED = "speculation"
 """Stands for the algorithm where only its counters are known."""
@@ -78,6 +76,7 @@ class _Served(NamedTuple):
     latency: float | None
     times: _Timed | None
     distinct_bigrams: float | None
+    tail_bigrams: float | None
 
 
 def is_reply(row: object) -> bool:
@@ -108,8 +107,15 @@ def run_of_replies(rows: Iterable[tuple[int, Any]], *, run: str, name: str, sour
             raise ImportProblem(
                 f"this is no /generate reply: {safe(str(error))}.", line=line
             ) from (error)
+        words: list[Any] = list(reply.output_ids or reply.text.split())
         served.append(
-            _Served(reply.meta_info, reply.latency, _timed(reply), _distinct_bigrams(reply))
+            _Served(
+                reply.meta_info,
+                reply.latency,
+                _timed(reply),
+                _distinct_bigrams(words),
+                tail_bigrams(words),
+            )
         )
     if not served:
         raise ImportProblem("None of the replies was served.")
@@ -141,14 +147,11 @@ def _run(served: list[_Served], failed: list[Sent], *, run: str, name: str, sour
         for at, one in zip(began, served, strict=True)
     ]
     requests.sort(key=lambda request: request.began)
-    looping = sum(
-        request.distinct_bigrams is not None and request.distinct_bigrams < LOOPING
-        for request in requests
-    )
-    if looping:
-        warnings.append(
-            f"{looping} of {len(requests)} replies loop: acceptance is higher than on real text."
-        )
+    loops = Loops()
+    for one in served:
+        loops.add(one.tail_bigrams)
+    if loops.words:
+        warnings.append(loops.words)
     return Run(
         id=run,
         name=name,
@@ -162,6 +165,8 @@ def _run(served: list[_Served], failed: list[Sent], *, run: str, name: str, sour
                 concurrency=concurrency,
                 seconds=seconds,
                 requests=(*requests, *failed),
+                doubt="looped" if loops.too_many else "",
+                why=f"{loops.words} {SO}" if loops.too_many else "",
                 warnings=tuple(warnings),
             ),
         ),
@@ -187,8 +192,7 @@ def _most_at_once(times: list[_Timed]) -> int:
     return max(1, most)
 
 
-def _distinct_bigrams(reply: _Reply) -> float | None:
-    words: list[Any] = list(reply.output_ids or reply.text.split())
+def _distinct_bigrams(words: list[Any]) -> float | None:
     pairs = list(pairwise(words))
     return len(set(pairs)) / len(pairs) if len(pairs) >= 32 else None
 

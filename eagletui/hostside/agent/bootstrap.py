@@ -1,12 +1,14 @@
-"""Runs first on the host: makes the modules that came along importable, then answers.
+"""Runs first on the host: makes the modules that came along importable, then serves requests.
 
-Standard input holds `{"sources": {name: text}, "main": name, "ask": {…}}`. A module is compiled
-when it is imported, so that what a request does not need costs nothing.
+Standard input begins with `{"sources": {name: text}, "main": name}`, as many bytes long as the
+first argument says; what follows is `main`'s own. A module is compiled when it is imported, so
+that what no request needs costs nothing.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -35,9 +37,20 @@ class Sent:
         exec(compile(self._sources[name], f"<{name}>", "exec"), module.__dict__)
 
 
+def received(size: int) -> bytes:
+    """So many bytes of standard input and not one more: a request may follow at once."""
+    parts = []
+    while size:
+        part = os.read(0, size)
+        if not part:
+            sys.exit("the modules broke off")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
 if __name__ == "__main__":
-    sent = json.loads(sys.stdin.buffer.read())
+    sent = json.loads(received(int(sys.argv[1])))
     sys.meta_path.insert(0, Sent(sent["sources"]))
     __import__(sent["main"])
-    told = sys.modules[sent["main"]].answer(sent["ask"])
-    json.dump({**told, "python": sys.executable}, sys.stdout)
+    sys.modules[sent["main"]].serve()

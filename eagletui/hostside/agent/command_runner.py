@@ -13,8 +13,8 @@ from eagletui.hostside.agent.processes import (
     Process,
     marked,
     protected,
-    same,
     table,
+    there,
 )
 from eagletui.hostside.agent.runner import note
 
@@ -42,7 +42,7 @@ class CommandRunner(ProcessRunner):
 
     def followed(self, server: Json) -> Json | None:
         """The script, or what it left behind: by the mark, the log it writes, or the port."""
-        if same(server, table()):
+        if there(server):
             return server
         row = left_behind(server)
         if row is None:
@@ -55,10 +55,11 @@ RUNNER = CommandRunner()
 
 def left_behind(server: Json) -> Process | None:
     """The first of the processes that a script started and that outlive it."""
-    mine, me = protected(table()), os.geteuid()
+    everybody, me = table(), os.geteuid()
+    mine = protected(everybody)
     rows = [
         row
-        for row in table().values()
+        for row in everybody.values()
         if row.uid == me and row.start >= server["start"] and row.pid not in mine
     ]
     holder = (port_holder(server["port"]) or {}) if server.get("port") else {}

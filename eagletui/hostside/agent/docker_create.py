@@ -6,6 +6,7 @@ What a container was made with is one row each of `SETTINGS`: where inspect tell
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -311,11 +312,17 @@ def differing(old: Json, new: Json) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """A setting without what does not matter: order of names, and values that are nothing."""
+    """A setting without what does not matter: values that are nothing, and order.
+
+    Docker's own client shuffles lists: `--volume` in every release to 28, `--ulimit` in old ones.
+    Where order means something (`--dns`) both take it as it is given.
+    """
     if isinstance(value, dict):
         kept = {key: plain(entry) for key, entry in value.items()}
         return {key: entry for key, entry in kept.items() if not nothing(entry)}
-    return [plain(entry) for entry in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return sorted(map(plain, value), key=lambda entry: json.dumps(entry, sort_keys=True))
+    return value
 
 
 def csv(parts: Sequence[str]) -> str:

@@ -14,7 +14,9 @@ import time
 from eagletui.hostside.agent import docker_create as create
 from eagletui.hostside.agent.base import MARK, Json, Refused, read
 from eagletui.hostside.agent.docker_tool import (
+    at_rest,
     clients,
+    create_container,
     docker,
     docker_left,
     found,
@@ -24,6 +26,7 @@ from eagletui.hostside.agent.docker_tool import (
     label,
     main_pid,
     name_of,
+    remove,
     state,
     tool,
 )
@@ -133,7 +136,10 @@ class DockerRunner(Runner):
         """Start the old container; one that removed itself is made again."""
         refuse_taken_port(int(server.get("host_port") or 0))
         before = task.before
-        about = found(server["container"])
+        about = at_rest(server["container"])
+        if about is not None and state(about).get("Status") == "dead":
+            remove(about["Id"], "--force")
+            about = None
         if about is None:
             old = before["inspect"]
             refuse_taken_name(name_of(old))
@@ -173,9 +179,8 @@ class DockerRunner(Runner):
         theirs = old.get("container") == about["Id"]
         running = argv_of(old["pid"]) if theirs else []
         new_name = f"{name_of(about)}-{task.launch}"
-        left = found(new_name)
-        if left is not None:
-            docker("rm", new_name)
+        if found(new_name) is not None:
+            remove(new_name)
         image = image_of(about)
         seen = wrapper_s(about, old["pid"]) if theirs and create.wrapped(about, running) else {}
         given = {**plan["environment"], MARK: task.mark}
@@ -188,7 +193,7 @@ class DockerRunner(Runner):
         new = made(about, words, start, environment)
         differing = create.differing(about, new)
         if differing:
-            docker("rm", new["Id"])
+            remove(new["Id"])
             raise Refused("container-differs", settings=", ".join(differing))
         policy = (about.get("HostConfig") or {}).get("RestartPolicy") or {}
         return {
@@ -215,7 +220,7 @@ class DockerRunner(Runner):
         """Put the new container in the old one's place and start it."""
         prepared = task.state.get("prepared") or {}
         name, template = prepared["name"], prepared["template"]
-        old, new = found(template), inspect(prepared["container"])
+        old, new = at_rest(template), inspect(prepared["container"])
         port = host_port(new, task.plan["port"]) or task.plan["port"]
         refuse_taken_port(port)
         if old is not None and name_of(old) == name:
@@ -236,7 +241,7 @@ class DockerRunner(Runner):
         new = found(prepared["container"])
         if new is not None:
             save_log(prepared["container"], task.log)
-            docker("rm", "--force", prepared["container"])
+            remove(prepared["container"], "--force")
         restore(prepared)
 
     def finish(self, task: Task, ending: str) -> list[str]:
@@ -247,12 +252,12 @@ class DockerRunner(Runner):
         kept = kept_name(prepared["name"], task.launch)
         if ending == "ready":
             if found(prepared["template"]) is not None:
-                docker("rm", prepared["template"])
+                remove(prepared["template"])
             return []
         if not task.state.get("new"):
             new = found(prepared["container"])
             if new is not None and not main_pid(new):
-                docker("rm", prepared["container"])
+                remove(prepared["container"])
             restore(prepared)
             return []
         return [f"The old container is kept as {kept}."] if found(kept) is not None else []
@@ -344,10 +349,7 @@ def old_env(about: Json) -> dict[str, str]:
 def made(like: Json, words: list[str], start: create.Start, environment: dict[str, str]) -> Json:
     """A new container, not started."""
     flags, extra = create.environment_words(environment)
-    told = docker(
-        "create", *words, *flags, *start.before, image_of(like), *start.after, extra=extra
-    )
-    new = inspect(told.strip().splitlines()[-1])
+    new = create_container(*words, *flags, *start.before, image_of(like), *start.after, extra=extra)
     for other in create.other_networks(like):
         docker("network", "connect", other, new["Id"])
     return new
@@ -388,7 +390,7 @@ def record(about: Json, port: int, *, pid: int = 0, start: int = 0) -> Json:
 
 def restore(prepared: Json) -> None:
     """The old container has its name and its restart policy again."""
-    old = found(prepared["template"])
+    old = at_rest(prepared["template"])
     if old is None or name_of(old) == prepared["name"]:
         return
     docker("rename", prepared["template"], prepared["name"])

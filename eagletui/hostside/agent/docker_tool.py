@@ -7,16 +7,19 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from eagletui.hostside.agent.base import Json, Refused, read
-from eagletui.hostside.agent.processes import table
+from eagletui.hostside.agent.processes import process, table
 from eagletui.hostside.agent.tools import Done, leave, run
 
 TOOLS = ("docker", "podman")
-REMOVAL = 10.0
-"""Seconds for a container that removes itself to be gone."""
+REMOVAL = 45.0
+"""Seconds for a container that removes itself to be gone, with all that it had written."""
+NAME = 10.0
+"""Seconds for a name to be free after its container was removed."""
+LOOK = 0.05
 
 
 def tool() -> str:
@@ -75,6 +78,28 @@ def inspect(container: str, kind: str = "container") -> Json:
 
 def found(container: str) -> Json | None:
     """The same, or None where there is no such container, or it is about to be gone."""
+    return _settled(container, lambda about: state(about).get("Status") != "removing")
+
+
+def at_rest(container: str) -> Json | None:
+    """What is left of a container whose processes have ended.
+
+    Docker hears of that a moment later, and only then removes what was started with `--rm`.
+    """
+    return _settled(container, _resting)
+
+
+def _resting(about: Json) -> bool:
+    pid = main_pid(about)
+    if pid:
+        row = process(pid)
+        return row is not None and not row.dead
+    removes_itself = bool((about.get("HostConfig") or {}).get("AutoRemove"))
+    status = state(about).get("Status")
+    return status != "removing" and not (removes_itself and status == "exited")
+
+
+def _settled(container: str, settled: Callable[[Json], bool]) -> Json | None:
     end = time.monotonic() + REMOVAL
     while True:
         try:
@@ -83,9 +108,44 @@ def found(container: str) -> Json | None:
             if refused.code == "no-container":
                 return None
             raise
-        if state(about).get("Status") != "removing" or time.monotonic() > end:
+        if settled(about) or time.monotonic() > end:
             return about
-        time.sleep(0.05)
+        time.sleep(LOOK)
+
+
+def remove(container: str, *flags: str) -> None:
+    """Remove it; who else is at it, the daemon for a `--rm`, is left to end that."""
+    end = time.monotonic() + REMOVAL
+    while True:
+        try:
+            docker("rm", *flags, container)
+            return
+        except Refused as refused:
+            if refused.code == "no-container":
+                return
+            if not _says(refused, "already in progress") or time.monotonic() > end:
+                raise
+        time.sleep(LOOK)
+
+
+def create_container(*words: str, extra: Mapping[str, str]) -> Json:
+    """Make a container; one of its name may be half gone, which docker says as a conflict.
+
+    A removed container's name is free a moment after docker knows it no longer.
+    """
+    end = time.monotonic() + NAME
+    while True:
+        try:
+            told = docker("create", *words, extra=extra)
+            return inspect(told.strip().splitlines()[-1])
+        except Refused as refused:
+            if not _says(refused, "already in use") or time.monotonic() > end:
+                raise
+        time.sleep(LOOK)
+
+
+def _says(refused: Refused, words: str) -> bool:
+    return words in str(refused.about.get("detail", ""))
 
 
 def name_of(about: Json) -> str:

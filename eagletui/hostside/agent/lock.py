@@ -1,18 +1,26 @@
-"""One restart at a time on this host, whoever asks."""
+"""One restart at a time on this host, whoever asks.
+
+Who holds the lock is written in it. It is taken, given back and broken only by whoever holds the
+guard, an empty file beside it, for that moment: so no two can find it free, or break it, at once.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import stat
 import time
+from collections.abc import Iterator
 
 from eagletui.hostside.agent.base import Json, Refused, record
 from eagletui.hostside.agent.kept import boot
 
 LOCK = "/tmp/eagletui-restart.lock"
+GUARDED = 10.0
+"""Seconds to wait for the guard, which nobody holds for longer than a few files take."""
 
 
 def lock_path() -> str:
@@ -20,6 +28,7 @@ def lock_path() -> str:
 
 
 def read_lock() -> Json | None:
+    """Who holds it; None for nobody. `key` is this very lock's, whoever takes it afterwards."""
     path = lock_path()
     try:
         about = os.lstat(path)
@@ -31,29 +40,85 @@ def read_lock() -> Json | None:
     taken = held.get("time")
     held["age"] = max(0.0, time.time() - taken) if isinstance(taken, (int, float)) else None
     held["rebooted"] = bool(held.get("boot")) and held["boot"] != boot()
+    held["key"] = f"{about.st_ino}:{held.get('launch')}:{held.get('session')}:{taken}"
     return held
 
 
-def take_lock(launch: str, owner: Json, break_it: bool) -> None:
-    """One restart at a time on this host, whoever asks: made in one step, with its whole text."""
+def take_lock(launch: str, owner: Json, breaks: str) -> None:
+    """Take it, where it is free, this owner's already, or of before a reboot.
+
+    Args:
+        breaks: the key of a lock that is taken away; whoever took it since keeps theirs.
+    """
     path = lock_path()
     mine = {**owner, "launch": launch, "boot": boot(), "time": time.time(), "uid": os.geteuid()}
-    draft = f"{path}.{os.getpid()}"
-    for _ in range(3):
-        if linked(draft, path, mine):
-            return
+    with guarded(path):
         held = read_lock()
-        if held is None:
-            continue
-        if not (held.get("launch") == launch or held["rebooted"] or break_it):
-            raise Refused("locked", path=path, held=held)
+        if held is not None:
+            if not (is_of(held, launch, owner) or held["rebooted"] or held["key"] == breaks):
+                raise Refused("locked", path=path, held=held)
+            try:
+                os.unlink(path)
+            except OSError as error:
+                raise Refused("lock-stuck", path=path, detail=error.strerror) from error
+        if not linked(f"{path}.{os.getpid()}", path, mine):
+            raise Refused("locked", path=path, held=read_lock() or {})
+
+
+def give_back(launch: str, owner: Json) -> None:
+    """Let the next one have it, where it is this owner's; where it cannot be, it goes stale."""
+    path = lock_path()
+    with contextlib.suppress(OSError, Refused):
+        if own_lock(launch, owner):
+            with guarded(path):
+                if own_lock(launch, owner):
+                    os.unlink(path)
+
+
+def own_lock(launch: str, owner: Json) -> bool:
+    """Whether it is this owner's; somebody else may have gone on with the same launch."""
+    held = read_lock()
+    return held is not None and is_of(held, launch, owner)
+
+
+def is_of(held: Json, launch: str, owner: Json) -> bool:
+    return held.get("launch") == launch and held.get("session") == owner.get("session")
+
+
+@contextlib.contextmanager
+def guarded(path: str) -> Iterator[None]:
+    """Alone with the lock."""
+    end = time.monotonic() + GUARDED
+    while True:
         try:
-            os.unlink(path)
-        except FileNotFoundError:
-            continue
+            fd = opened(f"{path}.guard")
         except OSError as error:
-            raise Refused("lock-stuck", path=path, detail=error.strerror) from error
-    raise Refused("locked", path=path, held=read_lock() or {})
+            raise stuck(path, error) from error
+        try:
+            if alone(fd, f"{path}.guard"):
+                yield
+                return
+        finally:
+            os.close(fd)
+        if time.monotonic() > end:
+            raise Refused("lock-stuck", path=path, detail="somebody holds its guard")
+        time.sleep(0.01)
+
+
+def opened(guard: str) -> int:
+    """The guard, made where there is none; another user's may be read alone."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(guard, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    return os.open(guard, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def alone(fd: int, guard: str) -> bool:
+    """Whether the guard is ours now, and still is the file under that name."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(fd), os.stat(guard))
+    except OSError:
+        return False
 
 
 def linked(draft: str, path: str, text: Json) -> bool:
@@ -66,15 +131,14 @@ def linked(draft: str, path: str, text: Json) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        code = "disk-full" if full else "lock-stuck"
-        raise Refused(code, path=path, detail=error.strerror) from error
+        raise stuck(path, error) from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(draft)
     return True
 
 
-def own_lock(launch: str) -> bool:
-    held = read_lock()
-    return held is not None and held.get("launch") == launch
+def stuck(path: str, error: OSError) -> Refused:
+    """Why it cannot be taken."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return Refused("disk-full" if full else "lock-stuck", path=path, detail=error.strerror)

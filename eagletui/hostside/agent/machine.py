@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+from collections.abc import Iterable, Iterator
 
 from eagletui.hostside.agent.base import Json, read
 from eagletui.hostside.agent.processes import table, title
@@ -12,8 +14,12 @@ GPU_LIMIT = 5.0
 LISTEN = "0A"
 
 
-def port_holder(port: int) -> Json | None:
-    """Who listens on a port: {} where that may not be seen, None for nobody."""
+def port_holder(port: int, likely: Iterable[int] = ()) -> Json | None:
+    """Who listens on a port: {} where that may not be seen, None for nobody.
+
+    Args:
+        likely: processes to look at first.
+    """
     inodes = set()
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(OSError):
@@ -23,7 +29,7 @@ def port_holder(port: int) -> Json | None:
                     inodes.add(f"socket:[{words[9]}]")
     if not inodes:
         return None
-    for pid in table():
+    for pid in itertools.chain(likely, _others()):
         folder = f"/proc/{pid}/fd"
         with contextlib.suppress(OSError):
             for fd in os.listdir(folder):
@@ -31,6 +37,10 @@ def port_holder(port: int) -> Json | None:
                     if os.readlink(folder + "/" + fd) in inodes:
                         return {"pid": pid, "title": title(pid)}
     return {}
+
+
+def _others() -> Iterator[int]:
+    yield from table()
 
 
 def gpu_pids() -> Json:

@@ -16,10 +16,8 @@ from eagletui.hostside.agent.processes import (
     kill_own_group,
     members,
     process,
-    same,
     send,
     starters,
-    table,
     variables,
 )
 from eagletui.hostside.agent.runner import Runner, Task, argv_of, refuse_ourselves
@@ -34,10 +32,9 @@ class ProcessRunner(Runner):
 
     def may_stop(self, server: Json) -> bool:
         """Refused where it is another user's, or this program runs inside it."""
-        rows = table()
-        if not same(server, rows):
+        row = process(server["pid"])
+        if row is None or row.dead or row.start != server["start"]:
             return False
-        row = rows[server["pid"]]
         if row.uid != os.geteuid():
             raise Refused("other-user", pid=row.pid, uid=row.uid)
         refuse_ourselves(server)
@@ -63,6 +60,7 @@ class ProcessRunner(Runner):
             "sid": row.sid,
             "port": server["port"],
             "mark": before["environment"].get(MARK, ""),
+            "beside": server.get("beside", []),
         }
         return before, record
 

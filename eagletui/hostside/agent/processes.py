@@ -25,26 +25,41 @@ class Process(NamedTuple):
 
 def process(pid: int) -> Process | None:
     try:
-        text = read(f"/proc/{pid}/stat")
-        status = read(f"/proc/{pid}/status")
+        text = _beginning(f"/proc/{pid}/stat")
+        status = _beginning(f"/proc/{pid}/status")
     except OSError:
         return None
     words = text[text.rindex(b")") + 2 :].split()
-    uid = next(int(row.split()[1]) for row in status.splitlines() if row.startswith(b"Uid:"))
     return Process(
         pid=pid,
         ppid=int(words[1]),
         pgid=int(words[2]),
         sid=int(words[3]),
         start=int(words[19]),
-        uid=uid,
+        uid=int(status[status.index(b"\nUid:") + 5 :].split(None, 1)[0]),
         dead=words[0] in (b"Z", b"X"),
     )
 
 
+def _beginning(path: str) -> bytes:
+    """What a file of /proc says first: a table of all is made of thousands of them."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
+
+
 def table() -> dict[int, Process]:
+    """Every living process; who wants one asks `process` or `there`, which read one."""
     found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return {row.pid: row for row in found if row is not None and not row.dead}
+
+
+def there(server: Json) -> bool:
+    """Whether a server's process lives, and is not another one under its id."""
+    row = process(server["pid"])
+    return row is not None and not row.dead and row.start == server["start"]
 
 
 def title(pid: int) -> str:
@@ -79,6 +94,20 @@ def protected(rows: dict[int, Process]) -> set[int]:
     return ours | {row.pid for row in rows.values() if row.sid == session}
 
 
+def is_protected(pid: int) -> bool:
+    """Whether a process is this program, one that it descends from, or of its session."""
+    with contextlib.suppress(OSError):
+        if os.getsid(pid) == os.getsid(0):
+            return True
+    above: int = os.getpid()
+    while above > 1:
+        if above == pid:
+            return True
+        row = process(above)
+        above = row.ppid if row is not None else 0
+    return False
+
+
 def same(server: Json, rows: dict[int, Process]) -> bool:
     row = rows.get(server["pid"])
     return row is not None and row.start == server["start"]
@@ -86,17 +115,12 @@ def same(server: Json, rows: dict[int, Process]) -> bool:
 
 def members(server: Json, anybody: bool = False) -> list[Process]:
     """Every living process of a server: the main one, its descendants, its own group and session,
-    children it was seen with, and whoever carries its mark. None of ours, and, but for `anybody`,
-    none of another user."""
+    children it was seen with, and whoever carries its mark. None of ours, none of the servers
+    beside it, and, but for `anybody`, none of another user."""
     rows = table()
     leader = rows.get(server["pid"])
     reused = leader is not None and leader.start != server["start"]
-    found: set[int] = set() if reused or leader is None else {server["pid"]}
-    grown = True
-    while grown:
-        more = {row.pid for row in rows.values() if row.ppid in found} - found
-        found |= more
-        grown = bool(more)
+    found = set() if reused or leader is None else descendants({server["pid"]}, rows)
     for row in rows.values():
         own_group = server.get("pgid") == server["pid"] == row.pgid and not reused
         own_session = server.get("sid") == server["pid"] == row.sid and not reused
@@ -105,23 +129,54 @@ def members(server: Json, anybody: bool = False) -> list[Process]:
     for pid, start in server.get("children", ()):
         if pid in rows and rows[pid].start == start:
             found.add(pid)
-    if server.get("mark"):
-        found |= {pid for pid in rows if marked(pid, server["mark"])}
+    if mark := own_mark(server):
+        found |= {pid for pid in rows if marked(pid, mark)}
     ours, me = protected(rows), os.geteuid()
-    return [rows[pid] for pid in sorted(found - ours) if anybody or rows[pid].uid == me]
+    left = sorted(found - ours - beside(server, rows))
+    return [rows[pid] for pid in left if anybody or rows[pid].uid == me]
+
+
+def descendants(found: set[int], rows: dict[int, Process]) -> set[int]:
+    """These processes and all that came of them."""
+    more = found
+    while more:
+        more = {row.pid for row in rows.values() if row.ppid in more} - found
+        found = found | more
+    return found
+
+
+def above(pid: int, rows: dict[int, Process]) -> set[int]:
+    """The process and all that it came of."""
+    found: set[int] = set()
+    while pid in rows and pid not in found:
+        found.add(pid)
+        pid = rows[pid].ppid
+    return found
+
+
+def beside(server: Json, rows: dict[int, Process]) -> set[int]:
+    """The processes of the other servers that were seen, which it may have come to be among."""
+    others = {pid for pid, start in server.get("beside", ()) if there({"pid": pid, "start": start})}
+    return descendants(others - above(server["pid"], rows), rows)
+
+
+def own_mark(server: Json) -> str:
+    """The mark that its processes carry; "" where another server was started with the same one."""
+    mark = str(server.get("mark") or "")
+    others = (pid for pid, start in server.get("beside", ()) if there({"pid": pid, "start": start}))
+    return "" if mark and any(marked(pid, mark) for pid in others) else mark
 
 
 def starters(server: Json) -> list[Process]:
-    """The processes above a server that were started with it, the first one first."""
-    rows = table()
-    above: list[Process] = []
-    row = rows.get(server["pid"])
-    while row is not None and server.get("mark"):
-        row = rows.get(row.ppid)
-        if row is None or row.uid != os.geteuid() or not marked(row.pid, server["mark"]):
+    """The processes above a server that were started with it alone, the first one first."""
+    found: list[Process] = []
+    row, mark = process(server["pid"]), own_mark(server)
+    while row is not None and mark:
+        row = process(row.ppid)
+        if row is None or row.dead or row.uid != os.geteuid() or not marked(row.pid, mark):
             break
-        above.insert(0, row)
-    return above
+        found.insert(0, row)
+    return found
 
 
 def described(rows: Iterable[Process]) -> list[Json]:
@@ -172,11 +227,11 @@ def unit_of(cgroup: bytes) -> str:
 
 def kill_own_group(server: Json) -> None:
     """At once and with whatever is being forked now, where the group is this server's alone."""
-    rows = table()
-    if server.get("pgid") != server["pid"] or not same(server, rows):
+    if server.get("pgid") != server["pid"] or not there(server):
         return
+    rows = table()
     group = {row.pid for row in rows.values() if row.pgid == server["pgid"]}
-    if group & protected(rows) or server["pgid"] == os.getpgid(0):
+    if group & (protected(rows) | beside(server, rows)) or server["pgid"] == os.getpgid(0):
         return
     with contextlib.suppress(OSError):
         os.killpg(server["pgid"], signal.SIGKILL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
@@ -19,7 +18,7 @@ from eagletui.hostside.agent.kept import (
     update,
     write,
 )
-from eagletui.hostside.agent.lock import lock_path, own_lock, read_lock, take_lock
+from eagletui.hostside.agent.lock import give_back, is_of, lock_path, own_lock, read_lock, take_lock
 from eagletui.hostside.agent.machine import gpu_pids, port_holder
 from eagletui.hostside.agent.processes import described
 from eagletui.hostside.agent.runner import Task, known, planned, recognised, with_children
@@ -34,15 +33,25 @@ def do_check(ask: Json) -> Json:
         target = recognised(target)
         if not known(target).may_stop(target):
             raise Refused("gone", pid=target["pid"])
-    held = read_lock()
-    ours = held is None or held["rebooted"] or held.get("launch") == ask["launch"]
-    if not ours and not ask.get("break_lock"):
-        raise Refused("locked", path=lock_path(), held=held)
+    breaks = broken(ask)
     notes = known(target).about(target, plan) if target is not None else []
-    if plan is None:
-        return {"notes": notes}
-    refuse_foreign_port(plan, target)
-    return {"notes": [*notes, *planned(plan).examine(plan, target)]}
+    if plan is not None:
+        refuse_foreign_port(plan, target)
+        notes += planned(plan).examine(plan, target)
+    return {"notes": notes, "breaks": breaks}
+
+
+def broken(ask: Json) -> str:
+    """The key of the lock that would be taken away; "" where none stands in the way.
+
+    `breaks` is the key of one that was seen before, or True for whoever has it now.
+    """
+    held = read_lock()
+    if held is None or held["rebooted"] or is_of(held, ask["launch"], ask["owner"]):
+        return ""
+    if ask["breaks"] not in (True, held["key"]):
+        raise Refused("locked", path=lock_path(), held=held)
+    return str(held["key"])
 
 
 def refuse_foreign_port(plan: Json, target: Json | None) -> None:
@@ -53,7 +62,7 @@ def refuse_foreign_port(plan: Json, target: Json | None) -> None:
         if target["runner"] == "docker":
             return  # a published port is held by docker's own proxy
         theirs = {row.pid for row in known(target).members(target)}
-    holder = port_holder(port) if port else None
+    holder = port_holder(port, sorted(theirs)) if port else None
     if holder is not None and holder.get("pid") not in theirs:
         raise Refused("port-taken", port=port, holder=holder)
 
@@ -68,7 +77,7 @@ def do_save(ask: Json) -> Json:
         target = recognised(target)
         if not known(target).may_stop(target):
             raise Refused("gone", pid=target["pid"])
-    take_lock(launch, ask["owner"], bool(ask.get("break_lock")))
+    take_lock(launch, ask["owner"], ask["breaks"])
     try:
         write(os.path.join(folder, "plan.json"), plan)
         old = None
@@ -81,8 +90,7 @@ def do_save(ask: Json) -> Json:
             task = Task(launch, folder, plan, launch, state)
             update(launch, prepared=planned(plan).prepare(task))
     except BaseException:
-        if own_lock(launch):
-            os.unlink(lock_path())
+        give_back(launch, ask["owner"])
         raise
     return {"old": old}
 
@@ -90,7 +98,7 @@ def do_save(ask: Json) -> Json:
 def do_note(ask: Json) -> Json:
     """Write down where the restart stands; the lock is shown to be in use."""
     update(ask["launch"], **ask["note"])
-    ours = own_lock(ask["launch"])
+    ours = own_lock(ask["launch"], ask["owner"])
     if ours:
         os.utime(lock_path())
     return {"ours": ours}
@@ -146,7 +154,7 @@ def do_gone(ask: Json) -> Json:
     """
     state = launch_state(ask["launch"])
     server = state.get(ask["which"])
-    if own_lock(ask["launch"]):
+    if own_lock(ask["launch"], ask["owner"]):
         os.utime(lock_path())
     if not server:
         return {"gone": True, "left": [], "port": None, "gpu": {"tool": "unasked", "pids": []}}
@@ -243,12 +251,10 @@ def do_resume(ask: Json) -> Json:
     state = launch_state(launch)
     if not state:
         raise Refused("no-launch", launch=launch)
-    held = read_lock()
-    if held and held.get("launch") == launch and not ask.get("break_lock"):
-        theirs, owner = held.get("session"), ask["owner"].get("session")
-        if theirs != owner and held["quiet"] < float(ask["stale"]):
-            raise Refused("locked", path=lock_path(), held=held)
-    take_lock(launch, ask["owner"], bool(ask.get("break_lock")))
+    held, breaks = read_lock(), ask["breaks"]
+    if held and held.get("launch") == launch and held["quiet"] >= float(ask["stale"]):
+        breaks = held["key"]
+    take_lock(launch, ask["owner"], breaks)
     update(launch, unattended=None)
     plan = record(os.path.join(launch_folder(launch), "plan.json"))
     before = record(os.path.join(launch_folder(launch), "before.json"))
@@ -264,9 +270,7 @@ def do_resume(ask: Json) -> Json:
 def do_leave(ask: Json) -> Json:
     """Nobody watches any more what was started: write that down and give the lock back."""
     update(ask["launch"], **ask["note"], unattended=time.time())
-    if own_lock(ask["launch"]):
-        with contextlib.suppress(OSError):
-            os.unlink(lock_path())
+    give_back(ask["launch"], ask["owner"])
     return {}
 
 
@@ -280,9 +284,7 @@ def do_release(ask: Json) -> Json:
         if task.plan and not state.get("again"):
             left = planned(task.plan).finish(task, str(ask.get("ending", "")))
     finally:
-        if own_lock(launch):
-            with contextlib.suppress(OSError):
-                os.unlink(lock_path())
+        give_back(launch, ask["owner"])
     return {"left": left}
 
 

@@ -14,11 +14,10 @@ from eagletui.hostside.agent import kept
 from eagletui.hostside.agent.base import Json, Refused, read, record
 from eagletui.hostside.agent.processes import (
     Process,
+    is_protected,
     manager_of,
     members,
-    protected,
-    same,
-    table,
+    there,
     unit_of,
 )
 
@@ -120,7 +119,7 @@ class Runner:
 
     def followed(self, server: Json) -> Json | None:
         """The record as it is now; None where its process is gone."""
-        return server if same(server, table()) else None
+        return server if there(server) else None
 
     def clear(self, task: Task, server: Json | None) -> None:
         """What it left behind once its processes are gone: make way for what ran before."""
@@ -155,7 +154,7 @@ def recognised(target: Json) -> Json:
     Raises:
         Refused: something else keeps it, which nobody here can talk to.
     """
-    if not same(target, table()):
+    if not there(target):
         return target
     if target.get("container"):
         return {**target, "runner": "docker"}
@@ -174,7 +173,7 @@ def recognised(target: Json) -> Json:
 
 def refuse_ourselves(server: Json) -> None:
     """Nothing that this program runs in is ended."""
-    if server["pid"] in protected(table()):
+    if is_protected(server["pid"]):
         raise Refused("own-shell", pid=server["pid"])
 
 

@@ -24,7 +24,7 @@ from eagletui.hostside.agent.process_runner import (
     refuse_missing_program,
     refuse_taken_port,
 )
-from eagletui.hostside.agent.processes import Process, marked, members, process, same, table
+from eagletui.hostside.agent.processes import Process, marked, members, process, there
 from eagletui.hostside.agent.runner import Runner, Task, note, refuse_ourselves
 from eagletui.hostside.agent.units import Unit, unit_of_record
 
@@ -48,7 +48,7 @@ class SystemdRunner(Runner):
 
     def may_stop(self, server: Json) -> bool:
         """Refused where this account may not stop units."""
-        if not same(server, table()):
+        if not there(server):
             return False
         refuse_ourselves(server)
         unit = unit_of_record(server)
@@ -405,11 +405,11 @@ def place_in(path: str, sizes: dict[str, int]) -> Json:
 def refuse_overridden(unit: Unit, server: Json, plan: Json) -> None:
     """Another drop-in may have the last word on what is started."""
     end, wanted = time.monotonic() + SETTLED, [os.fsencode(word) for word in plan["argv"][1:]]
-    while time.monotonic() < end and same(server, table()):
+    while time.monotonic() < end and there(server):
         with contextlib.suppress(OSError):
             words = read(f"/proc/{server['pid']}/cmdline").split(b"\0")[:-1]
             if not wanted or words[-len(wanted) :] == wanted:
                 return
         time.sleep(0.05)
-    if same(server, table()):
+    if there(server):
         raise Refused("unit-overridden", unit=unit.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -38,6 +38,18 @@ class TooManyParts(ProfileError):
 
 class BaseMissing(ProfileError):
     """A profile extends or includes one that is not there."""
+
+
+class Misnamed(ConfigError):
+    """A file that would be a profile, if one could be called so."""
+
+    def __init__(self, path: Path) -> None:
+        # As a literal: a line's end in it would make two lines of this one.
+        super().__init__(
+            f"{str(path)!r} is left out: no profile can be called {path.stem!r}.",
+            advice=f"Name it of letters, digits, `_`, `-` and `.`, before {ENDING}.",
+        )
+        self.path = os.fsencode(path).decode("utf-8", "replace")
 
 
 class Shelved(Data, frozen=True):
@@ -78,16 +90,13 @@ class Profiles:
 
     def names(self) -> tuple[str, ...]:
         """Every name there is, broken files included."""
-        return tuple(
-            sorted(
-                {
-                    path.stem
-                    for folder in self._folders
-                    for path in (folder.glob(f"*{ENDING}") if folder.is_dir() else ())
-                    if NAME.fullmatch(path.stem)
-                }
-            )
-        )
+        return tuple(sorted({p.stem for p in self._files() if NAME.fullmatch(p.stem)}))
+
+    def _files(self) -> Iterator[Path]:
+        """Every file that is meant to be a profile; a hidden one is an editor's own."""
+        for folder in self._folders:
+            if folder.is_dir():
+                yield from (p for p in folder.glob(f"*{ENDING}") if not p.name.startswith("."))
 
     def path(self, name: str) -> Path:
         """The file of a name.
@@ -153,7 +162,9 @@ class Profiles:
     def shelf(self) -> Shelf:
         """All of them; a broken one is among the problems and hides no other."""
         found: list[Shelved] = []
-        problems: list[ConfigError] = []
+        problems: list[ConfigError] = [
+            Misnamed(p) for p in sorted(self._files()) if not NAME.fullmatch(p.stem)
+        ]
         for name in self.names():
             try:
                 path = self.path(name)

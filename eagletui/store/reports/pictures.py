@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from eagletui.model.compare import Comparison
-from eagletui.model.compare_figures import Figures
+from eagletui.model.figures import Figures
 from eagletui.model.text import visible
 from eagletui.store.runs.buckets import Buckets
 

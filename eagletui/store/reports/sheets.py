@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from eagletui.model.compare import Comparison, Side, Verdict
-from eagletui.model.compare_figures import Figures
+from eagletui.model.figures import Figures
 
 UNKNOWN = "–"
 

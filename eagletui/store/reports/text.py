@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from eagletui.model.compare import Comparison
-from eagletui.model.compare_figures import LATENCY_FIGURES
+from eagletui.model.figures import LATENCY_FIGURES
 from eagletui.model.text import visible
 from eagletui.store.reports.sheets import Sheet, names, sentences, sheets
 

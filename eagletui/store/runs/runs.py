@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from eagletui.model.base import Data
 from eagletui.model.near import nearest
 from eagletui.model.run import Cell, Run
+from eagletui.model.speculative import Speculative
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunExists, RunNotFound, RunsDamaged
 
@@ -41,6 +42,22 @@ class RunRow(Data, frozen=True):
     damaged: bool = False
 
 
+# What a list needs of a cell and of a run; the rest of their documents is passed over.
+
+
+class _CellRow(Data, frozen=True):
+    concurrency: int
+
+
+class _AroundRow(Data, frozen=True):
+    model: str = ""
+    speculative: Speculative = Speculative()
+
+
+class _RunRow(Data, frozen=True):
+    surroundings: _AroundRow = _AroundRow()
+
+
 class Comparison(Data, frozen=True):
     """Runs that were put side by side under a name.
 
@@ -53,6 +70,49 @@ class Comparison(Data, frozen=True):
     saved: float
     runs: tuple[str, ...]
     baseline: str
+
+
+class Names:
+    """What the runs of a database are called.
+
+    Args:
+        rows: id and name of each, the newest first.
+    """
+
+    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
+        self._rows = rows
+
+    def __contains__(self, id_: object) -> bool:
+        return any(id_ == known for known, _ in self._rows)
+
+    def meant(self, word: str) -> str:
+        """The id of the run that a person means, by its id, its name, or the beginning of its id.
+
+        Raises:
+            RunNotFound: none is called so, or more than one.
+        """
+        for found in (
+            [id_ for id_, _ in self._rows if id_ == word],
+            [id_ for id_, name in self._rows if name == word],
+            [id_ for id_, _ in self._rows if len(word) >= LEAST_PREFIX and id_.startswith(word)],
+        ):
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise RunNotFound(
+                    f"{len(found)} runs are called {word}: {', '.join(found[:8])}"
+                    f"{', …' if len(found) > 8 else ''}.",
+                    advice="Name one by its id, or by the beginning of it.",
+                )
+        raise self.unknown(word)
+
+    def unknown(self, word: str) -> RunNotFound:
+        """That none is called so, with the one that may be meant."""
+        near = nearest(word, [name for pair in self._rows for name in pair if name], cutoff=0.6)
+        return RunNotFound(
+            f"There is no run called {word}.",
+            advice=f"Did you mean {near}?" if near else "`eagletui runs list` shows them all.",
+        )
 
 
 class Runs:
@@ -161,8 +221,11 @@ class Runs:
     def rows(self) -> tuple[RunRow, ...]:
         """Every run, the newest first; one that is damaged hides no other."""
         with self._database.read() as connection:
-            ids = [row[0] for row in connection.execute("SELECT id FROM runs ORDER BY began DESC")]
-            return tuple(self._listed(connection, run) for run in ids)
+            rows = connection.execute(
+                "SELECT id, name, began, ended, partial, notes, tags, document FROM runs"
+                " ORDER BY began DESC"
+            ).fetchall()
+            return tuple(self._listed(connection, row) for row in rows)
 
     def get(self, run: str) -> Run:
         """The run of an id.
@@ -180,7 +243,7 @@ class Runs:
             RunNotFound: none is called so, or more than one.
         """
         with self._database.read() as connection:
-            return self._run(connection, self._meant(connection, word))
+            return self._run(connection, self.names().meant(word))
 
     def id(self, word: str) -> str:
         """The id of the run that `find` finds.
@@ -188,8 +251,13 @@ class Runs:
         Raises:
             RunNotFound: none is called so, or more than one.
         """
+        return self.names().meant(word)
+
+    def names(self) -> Names:
+        """What every run is called, to look up many words at once."""
         with self._database.read() as connection:
-            return self._meant(connection, word)
+            rows = connection.execute("SELECT id, name FROM runs ORDER BY began DESC").fetchall()
+        return Names(rows)
 
     # --- comparisons ------------------------------------------------------------------------------
 
@@ -254,7 +322,7 @@ class Runs:
             "SELECT name, ended, partial, notes, tags, document FROM runs WHERE id = ?", (run,)
         ).fetchone()
         if row is None:
-            raise _not_found(connection, run)
+            raise self.names().unknown(run)
         name, ended, partial, notes, tags, document = row
         cells = connection.execute(
             "SELECT document FROM cells WHERE run = ? ORDER BY position", (run,)
@@ -276,26 +344,31 @@ class Runs:
                 advice=f"`eagletui runs rm {run}` takes it away, if a copy of the file has it.",
             ) from error
 
-    def _listed(self, connection: sqlite3.Connection, run: str) -> RunRow:
+    def _listed(self, connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunRow:
+        """A row of the table for a list, without its requests."""
+        run, name, began, ended, partial, notes, tags, document = row
+        known = _RunRow()
+        at: set[int] = set()
+        damaged = False
         try:
-            return _row(self._run(connection, run))
-        except RunsDamaged:
-            name, began, ended, partial, notes, tags = connection.execute(
-                "SELECT name, began, ended, partial, notes, tags FROM runs WHERE id = ?", (run,)
-            ).fetchone()
-            return RunRow(
-                id=run,
-                name=name,
-                began=began,
-                ended=ended,
-                partial=bool(partial),
-                model="",
-                speculative="",
-                concurrency=(),
-                notes=notes,
-                tags=_words(tags),
-                damaged=True,
-            )
+            known = _unpacked(document, _RunRow)
+            for (cell,) in connection.execute("SELECT document FROM cells WHERE run = ?", (run,)):
+                at.add(_unpacked(cell, _CellRow).concurrency)
+        except (zlib.error, msgspec.MsgspecError):
+            known, at, damaged = _RunRow(), set(), True
+        return RunRow(
+            id=run,
+            name=name,
+            began=began,
+            ended=ended,
+            partial=bool(partial),
+            model=known.surroundings.model,
+            speculative="" if damaged else known.surroundings.speculative.short,
+            concurrency=tuple(sorted(at)),
+            notes=notes,
+            tags=_words(tags),
+            damaged=damaged,
+        )
 
     def _set(self, run: str, column: str, value: str) -> None:
         with self._database.write() as connection:
@@ -304,26 +377,7 @@ class Runs:
 
     def _must_be_there(self, connection: sqlite3.Connection, run: str) -> None:
         if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone() is None:
-            raise _not_found(connection, run)
-
-    def _meant(self, connection: sqlite3.Connection, word: str) -> str:
-        rows: list[tuple[str, str]] = connection.execute(
-            "SELECT id, name FROM runs ORDER BY began DESC"
-        ).fetchall()
-        for found in (
-            [id_ for id_, _ in rows if id_ == word],
-            [id_ for id_, name in rows if name == word],
-            [id_ for id_, _ in rows if len(word) >= LEAST_PREFIX and id_.startswith(word)],
-        ):
-            if len(found) == 1:
-                return found[0]
-            if found:
-                raise RunNotFound(
-                    f"{len(found)} runs are called {word}: {', '.join(found[:8])}"
-                    f"{', …' if len(found) > 8 else ''}.",
-                    advice="Name one by its id, or by the beginning of it.",
-                )
-        raise _not_found(connection, word)
+            raise self.names().unknown(run)
 
 
 def digest_of(run: Run) -> str:
@@ -333,30 +387,6 @@ def digest_of(run: Run) -> str:
     import hashlib  # loads OpenSSL, which reading runs need not
 
     return hashlib.sha256(msgspec.json.encode((run.workload, run.cells))).hexdigest()
-
-
-def _not_found(connection: sqlite3.Connection, word: str) -> RunNotFound:
-    rows: list[tuple[str, str]] = connection.execute("SELECT id, name FROM runs").fetchall()
-    near = nearest(word, [name for pair in rows for name in pair if name], cutoff=0.6)
-    return RunNotFound(
-        f"There is no run called {word}.",
-        advice=f"Did you mean {near}?" if near else "`eagletui runs list` shows them all.",
-    )
-
-
-def _row(run: Run) -> RunRow:
-    return RunRow(
-        id=run.id,
-        name=run.name,
-        began=run.began,
-        ended=run.ended,
-        partial=run.partial,
-        model=run.surroundings.model,
-        speculative=run.surroundings.speculative.short,
-        concurrency=tuple(sorted({cell.concurrency for cell in run.cells})),
-        notes=run.notes,
-        tags=run.tags,
-    )
 
 
 def _packed(data: Data) -> bytes:

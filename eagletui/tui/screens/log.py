@@ -51,6 +51,7 @@ def status_fields(
         Field(2, f"out “{log.exclude}”" if log.exclude else "", "bold $accent"),
         Field(6, f"hidden: {', '.join(hidden)}" if hidden else "", "$quiet"),
         Field(3, f"search “{pattern}”" if pattern else "", "bold"),
+        Field(2, log.matches.text if pattern else "", "bold"),
         Field(1, found, "bold $accent"),
     ]
 
@@ -130,6 +131,10 @@ class LogScreen(EagleScreen):
         else:
             self._found = "from the other end" if event.wrapped else ""
         self.refresh_view()
+
+    @on(LogView.Counted)
+    def _counted(self) -> None:
+        self.query_one("#status", Static).update(self._status(self.log_view))
 
     # --- actions -------------------------------------------------------------------------------
 

@@ -133,10 +133,14 @@ def summary(server: ServerState, view: View, estimate: Eta, width: int) -> Conte
             return line(("✔ was ready", "bold"), took, ("; the server is gone", "$quiet"))
         return line(("✔ ready", "bold $success"), took)
     if not server.alive:
-        return line(
-            ("✖ this start-up is over", "bold $error"),
-            f"  {done} of {len(server.ladder)} phases done",
+        failed = any(rung.status == "failed" for rung in server.ladder)
+        # Where it was asked to go, nothing went wrong.
+        over = (
+            ("✖ this start-up is over", "bold $error")
+            if failed
+            else ("○ this start-up is over", "bold")
         )
+        return line(over, f"  {done} of {len(server.ladder)} phases done")
     left = (
         f"about {about(estimate.remaining)} left in all" if estimate.remaining is not None else ""
     )

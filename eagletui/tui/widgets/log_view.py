@@ -24,6 +24,7 @@ from eagletui.tui.widgets import log_lines
 from eagletui.tui.widgets.log_rows import LogRows
 from eagletui.tui.widgets.log_search import Finder
 from eagletui.tui.widgets.log_style import STYLE_SHEET, LogStyles
+from eagletui.tui.widgets.log_tally import Count, Tally
 from eagletui.tui.widgets.scroll_bar import SteadyScrollBar
 
 SLICE = 0.008
@@ -101,6 +102,22 @@ class LogView(ScrollView, can_focus=True):
             """The view it is about."""
             return self.view
 
+    class Counted(Message):
+        """More is known of how many lines match; `matches` says it."""
+
+        def __init__(self, view: LogView) -> None:
+            super().__init__()
+            self.view = view
+
+        @property
+        def control(self) -> LogView:
+            """The view it is about."""
+            return self.view
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the newest count matters."""
+            return isinstance(message, LogView.Counted) and message.view is self.view
+
     def __init__(self, store: LogStore, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.store = store
@@ -111,6 +128,8 @@ class LogView(ScrollView, can_focus=True):
         self._styles = LogStyles(self)
         self._made = LogRows(store, self.index.levels, self._styles)
         self._finder = Finder(store, self.index)
+        self._tally = Tally(store, self.index)
+        self._counting = False
         self._anchor = store.first
         self._within = 0
         self._seen = store.end
@@ -162,10 +181,17 @@ class LogView(ScrollView, can_focus=True):
         self._finder.pattern = pattern
         self._made.pattern = compile_pattern(pattern)
         self._forget_rows()
+        self._tally.begin(pattern)
         if pattern:
             self._find(self._finder.match, forward=True, past=0)
+            self._count()
         else:
             self._finder.stop()
+
+    @property
+    def matches(self) -> Count:
+        """How many shown lines match, and which of them is the current line."""
+        return self._tally.count(self.current)
 
     def next_match(self) -> None:
         """Go to the next match behind the current line."""
@@ -346,6 +372,7 @@ class LogView(ScrollView, can_focus=True):
     def _filter_changed(self) -> None:
         self.index.set_filter(self._wanted_filter(), around=None if self.follow else self._anchor)
         self._sync(build=True)
+        self._tally.begin(self._finder.pattern)
         self.extended()
 
     watch_level = watch_include = watch_exclude = _filter_changed
@@ -363,6 +390,7 @@ class LogView(ScrollView, can_focus=True):
             flooded = fresh > FLOOD_PAGES * self._page
             self._pace = FLOODED_EVERY if flooded else REFRESH_EVERY
             self._sync()
+        self._count()
         if more:
             self._tick_in(SOON)
         elif self.store.compact():
@@ -512,6 +540,18 @@ class LogView(ScrollView, can_focus=True):
         elif self._finder.busy:
             self.set_timer(SOON, self._find_on)
         self._repaint()
+
+    def _count(self) -> None:
+        if self._tally.busy and not self._counting:
+            self._counting = True
+            self.set_timer(SOON, self._count_on)
+
+    def _count_on(self) -> None:
+        self._tally.advance(SLICE / 2, monotonic)
+        self._counting = self._tally.busy
+        if self._counting:
+            self.set_timer(SOON, self._count_on)
+        self.post_message(self.Counted(self))
 
     # --- drawing ---------------------------------------------------------------------------------
 

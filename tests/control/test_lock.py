@@ -1,0 +1,182 @@
+"""The host's lock: one holder, whoever comes at once, and words about one who is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from eagletui.control.agent import AgentRefused
+from eagletui.control.owner import Owner, began, is_gone
+from eagletui.control.restart import Restart
+from eagletui.host.local import LocalHost
+from eagletui.hostside.agent import lock
+from eagletui.hostside.agent.base import Refused
+from tests.control.servers import Servers
+from tests.control.test_restart import ANN, QUICK, driven, states
+
+BOB = {"user": "bob", "host": "desk", "session": "b", "launch": "other", "what": "a launch"}
+
+
+def owner(name: str) -> dict[str, Any]:
+    return {"user": name, "host": "h", "pid": 1, "session": name}
+
+
+def held_by() -> str:
+    held = lock.read_lock()
+    return str(held["user"]) if held is not None else ""
+
+
+def at_once(tries: Sequence[Callable[[], None]]) -> list[str]:
+    """What becomes of each, in processes that start at the same moment."""
+    ready, go = os.pipe()
+    begun = []
+    for attempt in tries:
+        out, into = os.pipe()
+        if not (pid := os.fork()):
+            os.close(go)
+            os.read(ready, 1)
+            try:
+                attempt()
+            except Refused as refused:
+                os.write(into, refused.code.encode())
+            else:
+                os.write(into, b"taken")
+            os._exit(0)
+        os.close(into)
+        begun.append((pid, out))
+    os.close(go)
+    said = []
+    for pid, out in begun:
+        said.append(os.read(out, 99).decode())
+        os.waitpid(pid, 0)
+        os.close(out)
+    os.close(ready)
+    return said
+
+
+@pytest.mark.parametrize("before", ["free", "held", "stale", "damaged"])
+def test_of_many_who_come_at_once_one_has_it(servers: Servers, before: str) -> None:
+    """Two who broke it once both got it: the second removed what the first had just taken."""
+    for _ in range(5):
+        if before != "free":
+            text = "what?" if before == "damaged" else json.dumps(BOB)
+            servers.lock.write_text(text)
+        seen = lock.read_lock()
+        key = seen["key"] if seen is not None else ""
+        tries = [partial(lock.take_lock, f"of-{name}", owner(name), key) for name in "abcdefgh"]
+        said = at_once(tries)
+        assert sorted(said) == ["locked"] * 7 + ["taken"]
+        assert held_by() == "abcdefgh"[said.index("taken")]
+        servers.lock.unlink()
+
+
+def test_only_the_lock_that_was_seen_is_broken(servers: Servers) -> None:
+    servers.lock.write_text(json.dumps(BOB))
+    seen = lock.read_lock()
+    assert seen is not None
+    lock.take_lock("a", owner("a"), seen["key"])
+    with pytest.raises(Refused) as refused:
+        lock.take_lock("c", owner("c"), seen["key"])
+    assert (refused.value.code, refused.value.about["held"]["user"]) == ("locked", "a")
+    os.utime(servers.lock)  # a sign of life makes it no other
+    held = lock.read_lock()
+    assert held is not None
+    lock.take_lock("c", owner("c"), held["key"])
+    assert held_by() == "c"
+
+
+def test_what_is_another_s_is_not_given_back(servers: Servers) -> None:
+    lock.take_lock("it", owner("a"), "")
+    lock.take_lock("it", owner("a"), "")  # its answer was lost: asked again
+    lock.give_back("it", owner("b"))
+    lock.give_back("other", owner("a"))
+    assert held_by() == "a"
+    assert not lock.own_lock("it", owner("b"))
+    lock.give_back("it", owner("a"))
+    assert held_by() == ""
+
+
+def test_a_guard_that_nobody_lets_go_is_said(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "GUARDED", 0.1)
+    with lock.guarded(str(servers.lock)), pytest.raises(Refused) as refused:
+        lock.take_lock("it", owner("a"), "")
+    assert refused.value.about["detail"] == "somebody holds its guard"
+    lock.take_lock("it", owner("a"), "")
+
+
+def test_a_guard_that_is_no_file_is_said(servers: Servers, tmp_path: Path) -> None:
+    (tmp_path / "lock.guard").symlink_to("/etc/passwd")
+    with pytest.raises(Refused) as refused:
+        lock.take_lock("it", owner("a"), "")
+    assert refused.value.code == "lock-stuck"
+
+
+async def test_two_who_go_on_with_one_launch_do_not_both(servers: Servers, host: LocalHost) -> None:
+    restart = Restart(host, servers.plan(), owner=ANN, limits=QUICK)
+    async for progress in restart.progress():
+        if progress.standing.state == "settling":
+            break
+    os.utime(servers.lock, (1, 1))
+    first = await Restart.resume(host, restart.launch, owner=msgspec.structs.replace(
+        ANN, session="first"), limits=QUICK)  # fmt: skip
+    with pytest.raises(AgentRefused, match="in the middle"):
+        await Restart.resume(host, restart.launch, owner=msgspec.structs.replace(
+            ANN, session="second"), limits=QUICK)  # fmt: skip
+    await restart.leave()  # who lost it meanwhile gives nothing back
+    assert servers.lock.exists()
+    assert (await first.run()).standing.state == "ready"
+    assert not servers.lock.exists()
+
+
+def gone(**change: Any) -> dict[str, Any]:
+    """A lock of an eagletui of this machine that was killed."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        me = Owner.here("launching 5/6 on :30000")
+        held = {**msgspec.to_builtins(me), "pid": process.pid, "start": began(process.pid)}
+        assert not is_gone(held, me.host)
+        process.send_signal(signal.SIGKILL)
+    return {**held, "launch": "20260101-lost", **change}
+
+
+@pytest.mark.parametrize(
+    ("change", "known"),
+    [
+        ({}, True),
+        ({"start": 0}, True),
+        ({"pid": os.getpid(), "start": 1}, True),  # its id is another's by now
+        ({"pid": 1, "start": 12345678901}, True),  # and that is somebody else's process
+        ({"pid": os.getpid()}, True),
+        ({"pid": os.getpid(), "start": began(os.getpid())}, False),
+        ({"pid": os.getpid(), "start": 0}, False),
+        ({"host": "elsewhere"}, False),
+        ({"pid": None}, False),
+        ({"pid": 10**30}, False),
+    ],
+)
+async def test_an_eagletui_of_this_machine_that_is_gone_is_said_to_be(
+    servers: Servers, host: LocalHost, change: dict[str, Any], known: bool
+) -> None:
+    servers.lock.write_text(json.dumps(gone(**change)))
+    restart, told = await driven(host, servers.plan(), None, limits=QUICK)
+    assert states(told) == ["checking", "failed"]
+    problem = restart.standing.problem
+    assert problem is not None
+    assert ("that eagletui is gone" in problem.title) == known
+    if known:
+        assert problem.title.endswith(
+            "in the middle of launching 5/6 on :30000 on this host, and that eagletui is gone."
+        )
+        assert "eagletui launch --resume 20260101-lost" in problem.advice
+        assert "--break-lock" in problem.advice
