@@ -17,7 +17,7 @@ from eagletui.tui.screens.bench import BenchScreen
 from eagletui.tui.screens.confirm import Confirm
 from eagletui.tui.screens.main import MainScreen
 from tests.tui.benchmarker import LOOPED, WHOLE, FakeBenchmarker, under
-from tests.tui.driving import make_app, settle
+from tests.tui.driving import QuietFeed, make_app, settle
 from tests.tui.scenes import SCENES
 from tests.tui.switcher import FakeSwitcher
 from tests.tui.text_snapshot import screen_text
@@ -123,6 +123,23 @@ async def test_the_other_screens_live_on_and_the_header_says_how_far_it_is() -> 
         await settle(pilot)
         assert "bench" not in screen_text(app).splitlines()[0]
         assert benchmarker.left == 1
+
+
+async def test_it_is_scraped_seldom_while_streams_are_timed() -> None:
+    benchmarker, feed = FakeBenchmarker(), QuietFeed(SCENES["serving"]())
+    app = make_app(feed=feed, benchmarker=benchmarker)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await begun(pilot)
+        assert feed.wishes == [("interval", 5.0)]
+        await press(pilot, "escape")
+        assert "every 5 s" in screen_text(app).splitlines()[0]
+        await press(pilot, "minus", "plus", "plus", "plus", "plus")
+        assert feed.wishes[-1] == ("interval", 10.0)
+        benchmarker.tell(under=None, over=True)
+        await press(pilot, "minus", "minus", "minus")
+        assert feed.wishes[-1] == ("interval", 1.0)
+        assert "every 1 s" in screen_text(app).splitlines()[0]
 
 
 async def test_cancelling_asks_and_keeps() -> None:
