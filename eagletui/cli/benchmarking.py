@@ -77,12 +77,11 @@ class HostBenchmarker:
         if self._one is not None:
             self._one.cancel()
 
-    def _name(self, wish: Wish) -> str:
-        """ "" leaves it to `eagletui bench`'s own rule."""
-        if not self._called:
-            return ""
-        now = time.strftime("%Y-%m-%d %H:%M", time.localtime(self._clock()))
-        return f"{self._called} {wish.prompts} {now}"
+    def _name(self, wish: Wish, subject: Subject) -> str:
+        """What was tried first: of a long name a narrow column shows the beginning."""
+        now = time.strftime("%m-%d %H:%M", time.localtime(self._clock()))
+        prompts = wish.prompts.rsplit("/", 1)[-1]
+        return " ".join(part for part in (self._called, subject.setting, prompts, now) if part)
 
     async def _measure(self, one: _Benchmark) -> None:
         # asyncssh and aiohttp are there by now; what is loaded here is small.
@@ -100,7 +99,7 @@ class HostBenchmarker:
             requests=wish.requests,
             repeats=wish.repeats,
             temperature=wish.temperature,
-            name=wish.name or self._name(wish),
+            name=wish.name or self._name(wish, subject),
         )
         try:
             run, notes = await measure_on(

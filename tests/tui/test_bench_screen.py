@@ -9,9 +9,10 @@ import pytest
 from textual.pilot import Pilot
 
 from eagletui.model.benchmarking import Subject, Wish
+from eagletui.model.speculative import Speculative
 from eagletui.tui.app import EagleApp
 from eagletui.tui.bench_form import ENTRIES, complaint, cycled, text_of, typed
-from eagletui.tui.benching import plan_words
+from eagletui.tui.benching import plan_words, setting
 from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.screens.bench import BenchScreen
 from eagletui.tui.screens.confirm import Confirm
@@ -71,7 +72,10 @@ async def test_one_enter_asks_with_cancel_in_focus_and_the_next_changes_nothing(
         assert benchmarker.wishes == []
         await press(pilot, "enter", "right", "enter")
         assert benchmarker.wishes == [
-            (Wish(), Subject(pid=4242, url="http://127.0.0.1:30000", name="Kimi-K2.5"))
+            (
+                Wish(),
+                Subject(pid=4242, url="http://127.0.0.1:30000", name="Kimi-K2.5", setting="k=3"),
+            )
         ]
 
 
@@ -231,6 +235,19 @@ def test_every_choice_of_the_form_is_good_and_comes_back() -> None:
 def test_what_cannot_be_typed(name: str, text: str) -> None:
     entry = next(entry for entry in ENTRIES if entry.name == name)
     assert complaint(entry, text)
+
+
+@pytest.mark.parametrize(
+    ("speculative", "said"),
+    [
+        (Speculative(), "off"),
+        (Speculative(algorithm="EAGLE3", num_steps=2, eagle_topk=1), "k=2"),
+        (Speculative(algorithm="EAGLE", num_steps=5, eagle_topk=4), "k=5 topk=4"),
+        (Speculative(algorithm="NGRAM"), "NGRAM"),
+    ],
+)
+def test_a_runs_name_begins_with_what_was_tried(speculative: Speculative, said: str) -> None:
+    assert setting(speculative) == said
 
 
 def test_what_would_be_sent_is_what_the_plan_sends() -> None:
