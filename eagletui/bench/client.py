@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import time
 from collections import deque
@@ -56,6 +57,15 @@ class _Cell:
         self._ended = 0.0
 
     async def run(self, stop: asyncio.Event) -> float:
+        # What is there already is not looked through again while chunks wait for their time.
+        gc.collect()
+        gc.freeze()
+        try:
+            return await self._run(stop)
+        finally:
+            gc.unfreeze()
+
+    async def _run(self, stop: asyncio.Event) -> float:
         self._began = self._ended = time.perf_counter()
         order = iter(range(len(self._load.bodies)))
         lanes = min(self._load.concurrency, len(self._load.bodies))

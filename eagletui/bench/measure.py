@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from msgspec.structs import replace
 
 from eagletui.bench import plan as plans
+from eagletui.bench.curves import Curves
 from eagletui.bench.gaps import itl_quantiles
 from eagletui.bench.load import Driver, Load, Moving, Reply
 from eagletui.bench.observer import Eye, Gpus, Observer
@@ -61,7 +62,10 @@ class Measuring:
         self._url = url
         self._headers = headers or {}
         self._eye = eye
-        self._observer = Observer(eye, gpus, ruled=self._rule, noted=self._note, clock=clock)
+        self.curves = Curves()
+        self._observer = Observer(
+            eye, gpus, ruled=self._rule, noted=self._note, seen=self.curves.saw, clock=clock
+        )
         self._gpu_indices = gpu_indices
         self._launch = launch
         self._said = said
@@ -163,6 +167,7 @@ class Measuring:
                 replies.append(reply)
                 self._rule(watch.heard(reply))
 
+        self.curves.begin()
         await self._observer.look(watch)
         async with self._observer.watching(watch):
             seconds = await self._drive(load, heard)

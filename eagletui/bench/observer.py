@@ -50,6 +50,7 @@ class Observer:
         gpus: readings of the host's GPUs, one iteration a cell; None where there are none.
         ruled: hears a watch's verdicts.
         noted: hears what is to be known of the whole, in words.
+        seen: hears every look at the counters while a cell runs.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class Observer:
         *,
         ruled: Callable[[Verdict | None], None],
         noted: Callable[[str], None],
+        seen: Callable[[Reading], None] = lambda _: None,
         clock: Callable[[], float],
     ) -> None:
         self._eye = eye
         self._gpus = gpus
         self._ruled = ruled
         self._noted = noted
+        self._seen = seen
         self._clock = clock
 
     async def look(self, watch: Watch) -> Reading | None:
@@ -106,6 +109,7 @@ class Observer:
             reading = await eye.glance()
             rest = rest_after(self._clock() - began)
             if reading is not None:
+                self._seen(reading)
                 self._ruled(watch.saw(reading))
 
     async def _look_at_gpus(self, readings: AsyncIterator[tuple[Gpu, ...]], watch: Watch) -> None:

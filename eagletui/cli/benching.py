@@ -156,7 +156,7 @@ async def measure_on(
         begun = run
 
         async def kept(cell: Cell) -> None:
-            await keeper.cell(cell)
+            await keeper.cell(cell, measuring.curves.windows())
             await so_far(
                 replace(begun, ended=time.time(), cells=tuple(measuring.cells), partial=True)
             )

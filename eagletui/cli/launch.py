@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from datetime import datetime
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +24,7 @@ from eagletui.cli.output import echo_json
 from eagletui.cli.reaching import connected, facts_for
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.permission import Permission
-from eagletui.model.profile import RollBack, StartPlan
+from eagletui.model.profile import Profile, RollBack, StartPlan
 from eagletui.model.text import visible
 
 if TYPE_CHECKING:
@@ -79,9 +78,10 @@ def launch(
 ) -> None:
     """Start a server, in the place of the one that runs on its port.
 
-    PROFILE names what to start; further ones are laid over it. Or give the command itself after
-    `--`. Ctrl-C detaches: the host goes on, and --resume picks it up; before the old server is
-    told to stop, it takes everything back.
+    PROFILE names what to start; further ones are laid over it. One that says no server by itself,
+    a speculative setting for one, is laid over the server that runs. Or give the command itself
+    after `--`. Ctrl-C detaches: the host goes on, and --resume picks it up; before the old server
+    is told to stop, it takes everything back.
     """
     target = chosen_target(host, local)
     command = ctx.meta.get("command line", ())
@@ -90,12 +90,12 @@ def launch(
             "Nothing to launch, or too much.",
             advice="Give a PROFILE, a command after --, or --resume LAUNCH.",
         )
-    plan = shown = None
-    if not resume:
-        plan, shown = _plans(profiles, command, variables, log_path, workdir, roll_back)
+    completed = _completing(variables, log_path, workdir, roll_back)
+    part = _part(profiles) if profiles else None
+    plans = None if resume or part is not None else _plans(profiles, command)
     needs = Permission()
     if not dry_run:
-        guard = plan.guard if plan is not None else None
+        guard = part.guard if part is not None else plans[0].guard if plans is not None else None
         needs = permitted(ctx, host, read_only=read_only, guard=guard)
     driven: list[Restart] = []
 
@@ -105,8 +105,7 @@ def launch(
 
         limits = Limits(settle=settle, answer=None)
         async with connected(target, ssh_config) as machine:
-            if plan is None or shown is None:
-                assert resume is not None
+            if resume is not None:
                 owner = Owner.here("a launch that was left")
                 await confirm([f"go on with launch {visible(resume)}"], yes=True, needs=needs)
                 driven.append(
@@ -115,6 +114,8 @@ def launch(
                     )
                 )
                 return await narrate(driven[0], yes=yes, wait=wait)
+            over = plans if plans is not None else await _over_what_runs(machine, profiles, pid)
+            plan, shown = map(completed, over)
             refuse_what_cannot_be(plan)
             servers = await running_servers(machine)
             old = chosen_server(servers, pid=pid, port=plan.port)
@@ -176,21 +177,15 @@ async def _findings(machine: Host, plan: StartPlan) -> tuple[Finding, ...]:
     return check(plan, facts=await facts_for(machine, plan))
 
 
-def _plans(
-    profiles: tuple[str, ...],
-    command: tuple[str, ...],
+def _completing(
     variables: tuple[str, ...],
     log_path: str | None,
     workdir: str | None,
     roll_back: RollBack | None,
-) -> tuple[StartPlan, StartPlan]:
-    """What is started, and the same with its secrets only named, to be checked and shown."""
+) -> Callable[[StartPlan], StartPlan]:
+    """A plan with what the command's options say."""
     from msgspec.structs import replace
 
-    if profiles:
-        plan, shown = _from_profiles(profiles)
-    else:
-        plan = shown = plan_of_words(command)
     given = dict(_pair(text) for text in variables)
 
     def completed(plan: StartPlan) -> StartPlan:
@@ -203,15 +198,44 @@ def _plans(
             guard=guard,
         )
 
-    return completed(plan), completed(shown)
+    return completed
 
 
-def _from_profiles(names: tuple[str, ...]) -> tuple[StartPlan, StartPlan]:
+_Plans = tuple[StartPlan, StartPlan]
+"""What is started, and the same with its secrets only named, to be checked and shown."""
+
+
+def _plans(profiles: tuple[str, ...], command: tuple[str, ...]) -> _Plans:
+    if not profiles:
+        plan = plan_of_words(command)
+        return plan, plan
+    from eagletui.cli.running_base import exact
     from eagletui.cli.shelf import all_profiles
-    from eagletui.engine.start_plan import start_plan
 
-    profile, now = all_profiles().load(*names), datetime.now().astimezone()
-    return start_plan(profile, now=now, variables=os.environ), start_plan(profile, now=now)
+    profile = all_profiles().load(*profiles)
+    return exact(profile), exact(profile, secrets=False)
+
+
+def _part(profiles: tuple[str, ...]) -> Profile | None:
+    """What these profiles say together, where that is no server by itself."""
+    from eagletui.cli.running_base import is_whole
+    from eagletui.cli.shelf import all_profiles
+
+    profile = all_profiles().load(*profiles)
+    return None if is_whole(profile) else profile
+
+
+async def _over_what_runs(machine: Host, profiles: tuple[str, ...], pid: int | None) -> _Plans:
+    from eagletui.cli.running_base import base_on, exact
+    from eagletui.cli.shelf import all_profiles
+    from eagletui.store.profiles.shelf import JOIN
+
+    base, known = await base_on(machine, pid), all_profiles()
+    parts = [part for names in profiles for part in names.split(JOIN)]
+    return (
+        exact(known.over(base.profile, *parts)),
+        exact(known.over(base.shown, *parts), secrets=False),
+    )
 
 
 def _pair(text: str) -> tuple[str, str]:

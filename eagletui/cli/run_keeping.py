@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from eagletui.cli.run_store import open_runs
 from eagletui.model.errors import EagletuiError
 from eagletui.model.run import Cell, Run
+from eagletui.model.series import Window
+from eagletui.store.runs.database import Database
 from eagletui.store.runs.runs import Runs
+from eagletui.store.runs.series import SeriesStore
 
 
 class Keeper:
@@ -26,14 +29,16 @@ class Keeper:
         self._begun = False
         self._said = said
 
-    async def cell(self, cell: Cell) -> None:
-        """Keep one more cell; with the first, the run itself."""
+    async def cell(self, cell: Cell, series: Mapping[str, Window]) -> None:
+        """Keep one more cell, and the run's series as far as they go; with the first, the run."""
 
-        def work(runs: Runs) -> None:
+        def work(database: Database, runs: Runs) -> None:
             if not self._begun:
                 runs.begin(self._run)
                 self._begun = True
             runs.add_cell(self._run.id, cell)
+            if series:
+                SeriesStore(database).put(self._run.id, series)
 
         await self._write(work)
 
@@ -42,17 +47,17 @@ class Keeper:
         if not self._begun:
             return
         ended = run.ended if run.ended is not None else run.began
-        await self._write(lambda runs: runs.finish(run.id, ended=ended, partial=run.partial))
+        await self._write(lambda _, runs: runs.finish(run.id, ended=ended, partial=run.partial))
         if self._open:
             self._said(f"Kept as {run.id}: `eagletui runs show {run.id}`.")
 
-    async def _write(self, work: Callable[[Runs], None]) -> None:
+    async def _write(self, work: Callable[[Database, Runs], None]) -> None:
         if not self._open:
             return
 
         def write() -> None:
-            with open_runs() as (_, runs):
-                work(runs)
+            with open_runs() as (database, runs):
+                work(database, runs)
 
         try:
             await asyncio.to_thread(write)

@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 import aiohttp
 
+from eagletui.control.agent import Agent
 from eagletui.engine.server_info import PATHS, ServerInfo, read_server_info
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuReader
 from eagletui.host.topology import all_linked
 from eagletui.model.bodies import body_of
-from eagletui.model.errors import HostError
+from eagletui.model.errors import EagletuiError, HostError
+from eagletui.model.launches import profile_of
 from eagletui.model.literals import Literals
 from eagletui.model.profile import FlagValue
 from eagletui.model.run import Surroundings
@@ -49,12 +51,13 @@ async def look_around(
 ) -> Surroundings:
     """Everything that can be known; what does not answer stays unknown."""
     process = target.process
-    info, gpus, versions, driver = await asyncio.gather(
+    info, gpus, versions, driver, profile = await asyncio.gather(
         server_info(session, target.url, headers, target.secrets),
         _or(GpuReader(host).read(), ()),
         # A container has an installation of its own.
         _or(_versions(host, "" if process.container else process.python), {}),
         _or(_driver(host), ""),
+        _profile(host, process.pid),
     )
     ours: list[Gpu] = [gpu for gpu in gpus if not process.gpus or gpu.index in process.gpus]
     linked = await _or(all_linked(host), None) if len(ours) > 1 else None
@@ -68,6 +71,7 @@ async def look_around(
     return Surroundings(
         host=visible(host.name),
         model=info.model or process.model,
+        profile=visible(profile),
         argv=process.argv,
         arguments=_flags(info.args),
         speculative=speculative,
@@ -117,6 +121,20 @@ async def _versions(host: Host, python: str) -> dict[str, str]:
         short = next((s for long, s in _NAMES.items() if name.startswith(long)), name)
         names[visible(short)] = str(version)
     return names
+
+
+async def _profile(host: Host, pid: int | None) -> str:
+    """What the host's launches say it was started with; a host without any has no say."""
+    if pid is None:
+        return ""
+    try:
+        stat = await host.run(["cat", f"/proc/{pid}/stat"], timeout=10.0)
+        # Behind the name, which may hold anything, it is the twentieth: ticks since the boot.
+        start = int(stat.stdout.rpartition(b")")[2].split()[19])
+        kept = await Agent(host).ask("list")
+    except (EagletuiError, ValueError, IndexError):
+        return ""
+    return profile_of(kept["launches"], (pid, start))
 
 
 async def _driver(host: Host) -> str:

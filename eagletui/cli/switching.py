@@ -6,10 +6,8 @@ Everything unmasked (the running server's command line, the plans) stays in here
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +15,10 @@ from msgspec.structs import replace
 
 from eagletui.cli.going_back import BEFORE, GoingBack
 from eagletui.cli.profile_import import chosen, import_lines, imported_server, write_import
+from eagletui.cli.running_base import Base, base_of, exact
+from eagletui.cli.switch_asking import HostAsking
+from eagletui.cli.switch_locks import is_free, lock_of, unfinished_of
+from eagletui.cli.switch_menu import combined_with, menu_of
 from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import (
     Detached,
@@ -25,28 +27,22 @@ from eagletui.control.api import (
     Running,
     refuse_what_cannot_be,
 )
-from eagletui.control.owner import is_gone
-from eagletui.control.problems import LOCKED, QUIET, refusal
+from eagletui.control.problems import LOCKED
 from eagletui.control.restart import Restart, unfinished
-from eagletui.engine.check.asked import Question, question
 from eagletui.engine.check.run import check
 from eagletui.engine.command import parse_command
 from eagletui.engine.import_server import Imported
 from eagletui.engine.plan_difference import difference
 from eagletui.engine.releases import told_version
-from eagletui.engine.running_profile import with_secrets
-from eagletui.engine.start_plan import start_plan
 from eagletui.host.base import Host
 from eagletui.host.containers import named
-from eagletui.host.processes import RawServer, find_servers
+from eagletui.host.processes import find_servers
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError, HostError
-from eagletui.model.finding import Finding, HostFacts
-from eagletui.model.profile import Profile, ServerPart, SpeculativePart, StartPlan
+from eagletui.model.finding import Finding
+from eagletui.model.profile import StartPlan
 from eagletui.model.references import mask_start, mask_start_environment
-from eagletui.model.restart import Standing
 from eagletui.model.switching import (
-    PARTS,
     Change,
     Choice,
     Kept,
@@ -54,33 +50,16 @@ from eagletui.model.switching import (
     LockHeld,
     Menu,
     Moment,
-    Part,
     Preview,
-    Row,
     SwitchRefused,
     Unfinished,
 )
 from eagletui.model.text import visible
-from eagletui.monitor.preflight import host_facts, loading_beside
 from eagletui.store.installations import InstallationMemory
 from eagletui.store.launches import LaunchMemory
-from eagletui.store.profiles.shelf import Profiles, Shelved
+from eagletui.store.profiles.shelf import Profiles
 
 AS_IT_RUNS = Choice()
-_Key = tuple[Question, str, str, tuple[str, ...]]
-
-
-class _Base(Data, frozen=True):
-    """What runs. Unmasked: never to be shown."""
-
-    raw: RawServer
-    profile: Profile
-    plan: StartPlan
-    version: str = ""
-
-    def __repr__(self) -> str:
-        """Without the command line: a traceback may show it."""
-        return f"_Base({self.raw.pid})"
 
 
 class _Shown(Data, frozen=True):
@@ -95,18 +74,6 @@ class _Shown(Data, frozen=True):
     def __repr__(self) -> str:
         """Without the command line: a traceback may show it."""
         return f"_Shown({self.plan.profile})"
-
-
-class _Asked(Data, frozen=True):
-    """What the host said of a start. Unmasked: never to be shown."""
-
-    replaced: RawServer | None
-    facts: HostFacts
-    notes: tuple[Finding, ...] = ()
-
-    def __repr__(self) -> str:
-        """Without the command line: a traceback may show it."""
-        return "_Asked()"
 
 
 class HostSwitcher:
@@ -133,84 +100,43 @@ class HostSwitcher:
     ) -> None:
         self._host = host
         self._profiles = profiles
-        self._installations = installations
         self._launches = launches
         self._limits = limits or Limits()
         self._reconnect = reconnect or _kept_by_another
         self._clock = clock
-        self._base: _Base | None = None
+        self._base: Base | None = None
         self._shown: dict[Choice, _Shown] = {}
-        self._asking: dict[_Key, asyncio.Task[_Asked]] = {}
         self._restart: Restart | None = None
         self._name = ""
         self._seen = ""
         self._names: dict[str, str] = {}
         # Started for the first look, it is there for what is chosen a little later.
         self._agent = Agent(host)
-        self._going_back = GoingBack(self._agent, host.name, _plan, clock)
+        self._going_back = GoingBack(self._agent, host.name, exact, clock)
+        self._host_says = HostAsking(host, self._agent, installations)
 
     # --- what can be chosen -------------------------------------------------------------------
 
     async def menu(self, pid: int | None, version: str = "") -> Menu:
         """What can be chosen in the place of this server."""
         self._base = None
-        self._asking.clear()
+        self._host_says.forget()
         if pid is not None:
             found = await find_servers(self._host)
             raw = next((server for server in found.servers if server.pid == pid), None)
             if raw is not None:
                 raw = await named(self._host, raw)
-                self._base = _base_of(raw, self._host.name, version)
+                self._base = base_of(raw, self._host.name, version)
         await self._look_back()
-        return await asyncio.to_thread(self._menu)
+        before = self._going_back.before
+        back = before.name if before is not None else ""
+        return await asyncio.to_thread(menu_of, self._profiles, self._base, back)
 
     async def _look_back(self) -> None:
         base = self._base
         port = base.plan.port if base is not None else None
         present = (base.raw.pid, base.raw.start_ticks) if base is not None else None
         await self._going_back.look(port, present)
-
-    def _menu(self) -> Menu:
-        shelf = self._profiles.shelf()
-        rows: dict[Part, list[Row]] = {part: [] for part in PARTS}
-        for shelved in shelf.profiles:
-            if shelved.parts:
-                rows[_list_of(shelved)].append(self._row(shelved))
-        base = self._base
-        return Menu(
-            servers=(*([Row(runs=True)] if base else []), *rows["server"]),
-            speculative=(Row(runs=True), *rows["speculative"]),
-            environments=(Row(runs=True), *rows["environment"]),
-            runs=visible(base.profile.name) if base else "",
-            problems=tuple(visible(problem.what) for problem in shelf.problems),
-            back=self._going_back.before.name if self._going_back.before else "",
-        )
-
-    def _row(self, shelved: Shelved) -> Row:
-        profile, base = shelved.profile, self._base
-        runs = False
-        if base is not None and _sets_something(profile):
-            try:
-                laid = _plan(self._combined_with(profile.name))
-            except EagletuiError:
-                laid = None
-            plain = _plan(base.profile)
-            runs = laid is not None and not [
-                change for change in difference(plain, laid) if change.where != "plan"
-            ]
-        return Row(
-            name=profile.name,
-            title=visible(profile.title),
-            note=visible(profile.note),
-            runs=runs,
-            whole=_complete(profile),
-        )
-
-    def _combined_with(self, name: str) -> Profile:
-        profile = self._profiles.load(name)
-        if _complete(profile) or self._base is None:
-            return profile
-        return self._profiles.over(self._base.profile, name)
 
     # --- what it would do ---------------------------------------------------------------------
 
@@ -233,7 +159,11 @@ class HostSwitcher:
             )
         base = self._base
         here = base is not None and base.plan.port == plan.port
-        asked = await self._asked(plan) if ask else self._said(plan)
+        asked = (
+            await self._host_says.asked(plan, self._watched_key)
+            if ask
+            else self._host_says.said(plan)
+        )
         replaced = asked.replaced if asked is not None else base.raw if base and here else None
         facts = asked.facts if asked is not None else None
         notes = asked.notes if asked is not None else ()
@@ -271,44 +201,6 @@ class HostSwitcher:
             before=self._going_back.before if choice.back else None,
         )
 
-    async def _asked(self, plan: StartPlan) -> _Asked:
-        """What the host says of this start; asked once, however often the choice changes."""
-        key = _key(plan)
-        task = self._asking.get(key)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = self._asking[key] = asyncio.ensure_future(self._ask(plan))
-        return await asyncio.shield(task)
-
-    def _said(self, plan: StartPlan) -> _Asked | None:
-        task = self._asking.get(_key(plan))
-        good = task is not None and task.done() and not task.cancelled() and not task.exception()
-        return task.result() if task is not None and good else None
-
-    async def _ask(self, plan: StartPlan) -> _Asked:
-        replaced, servers = await self._on_port(plan.port)
-        leaving = replaced.pids if replaced is not None else ()
-        loading = await loading_beside(self._host, leaving)
-        facts, notes = await asyncio.gather(
-            host_facts(
-                self._host, plan, memory=self._installations, loading=loading, leaving=leaving
-            ),
-            self._runner_s(plan, replaced, servers),
-        )
-        return _Asked(replaced=replaced, facts=facts, notes=notes)
-
-    async def _runner_s(
-        self, plan: StartPlan, old: RawServer | None, servers: Sequence[RawServer]
-    ) -> tuple[Finding, ...]:
-        """What docker, systemd or a script cannot do; a plain process has nothing to say."""
-        if plan.runner == "process" and (old is None or not (old.container or old.unit)):
-            return ()
-        replaces = Running.of(old, plan.port, servers) if old is not None else None
-        restart = Restart(
-            self._host, plan, replaces=replaces, owner=Owner.here(""), agent=self._agent
-        )
-        problem = await restart.check_only()
-        return (refusal(problem),) if problem is not None else restart.notes
-
     def _planned(self, choice: Choice) -> StartPlan:
         base = self._base
         if not choice.server and base is None:
@@ -316,12 +208,16 @@ class HostSwitcher:
                 "No server runs here that could be changed.", advice="Choose a server's profile."
             )
         if choice.server:
-            profile = self._combined_with(choice.server)
+            profile = combined_with(self._profiles, base, choice.server)
         else:
             assert base is not None
             profile = base.profile
         parts = [name for name in (choice.speculative, choice.environment) if name]
-        return _plan(self._profiles.over(profile, *parts))
+        return exact(self._profiles.over(profile, *parts))
+
+    @property
+    def _watched_key(self) -> str:
+        return self._base.raw.key if self._base is not None else ""
 
     def _load(self, plan: StartPlan) -> tuple[float | None, int]:
         command = parse_command(plan.argv)
@@ -334,14 +230,6 @@ class HostSwitcher:
             return None, 0
         return sum(p.typical for p in known.values()), max(p.launches for p in known.values())
 
-    async def _on_port(self, port: int) -> tuple[RawServer | None, tuple[RawServer, ...]]:
-        """The server that has this port, and all; where several want it, the one watched."""
-        found = await find_servers(self._host)
-        there = [server for server in found.servers if parse_command(server.argv).port == port]
-        watched = self._base.raw.key if self._base is not None else ""
-        there.sort(key=lambda server: server.key != watched)
-        return (await named(self._host, there[0]) if there else None), tuple(found.servers)
-
     # --- doing it -----------------------------------------------------------------------------
 
     async def begin(
@@ -353,7 +241,7 @@ class HostSwitcher:
         if shown is None:
             raise SwitchRefused("This was not shown before.", advice="Open the switcher again.")
         plan = shown.plan
-        old, servers = await self._on_port(plan.port)
+        old, servers = await self._host_says.on_port(plan.port, self._watched_key)
         self._refuse_second()
         if old is not None and (shown.asked or shown.replaces) and old.key != shown.replaces:
             raise SwitchRefused(
@@ -453,7 +341,7 @@ class HostSwitcher:
         if not left:
             return ()
         held = await self._lock()
-        found = tuple(_unfinished(state, held) for state in left)
+        found = tuple(unfinished_of(state, held) for state in left)
         self._names = {one.launch: one.name for one in found}
         return found
 
@@ -463,15 +351,7 @@ class HostSwitcher:
         self._seen = str(held.get("key", ""))
         if not held:
             return None
-        age, quiet = held.get("age"), float(held.get("quiet", 0.0))
-        return Lock(
-            who=visible(f"{held.get('user', 'somebody')}@{held.get('host', '?')}"),
-            what=visible(str(held.get("what") or "a restart")),
-            since=self._clock() - age if isinstance(age, (int, float)) else None,
-            quiet=quiet,
-            damaged=bool(held.get("damaged")),
-            stale=quiet >= QUIET or bool(held.get("rebooted")) or _is_free(held),
-        )
+        return lock_of(held, self._clock())
 
     async def _lock(self) -> dict[str, Any]:
         return (await self._agent.ask("list", most=0))["lock"] or {}
@@ -482,7 +362,7 @@ class HostSwitcher:
         """Go on with one of them."""
         self._refuse_second()
         held = await self._lock()
-        free = held.get("launch") == launch and _is_free(held) and str(held["key"])
+        free = held.get("launch") == launch and is_free(held) and str(held["key"])
         try:
             self._restart = restart = await Restart.resume(
                 self._host,
@@ -506,40 +386,6 @@ async def _kept_by_another() -> None:
     """The monitor makes a lost connection again."""
 
 
-def _key(plan: StartPlan) -> _Key:
-    """What the host's answer depends on."""
-    return question(plan), plan.runner, plan.container or plan.unit, plan.argv[:1]
-
-
-def _plan(profile: Profile) -> StartPlan:
-    return start_plan(profile, now=datetime.now().astimezone(), variables=os.environ)
-
-
-def _base_of(raw: RawServer, place: str, version: str) -> _Base:
-    imported = imported_server(raw, name=None, place=place)
-    profile = with_secrets(imported, raw.argv, raw.environment or {})
-    return _Base(raw=raw, profile=profile, plan=_plan(profile), version=version)
-
-
-def _list_of(shelved: Shelved) -> Part:
-    """Where a profile is chosen: by its first part; a guard says how a server is treated."""
-    return next((part for part in PARTS if part in shelved.parts), "server")
-
-
-def _sets_something(profile: Profile) -> bool:
-    """Whether a server can be seen to run with it.
-
-    One that only takes away fits every server that never had it, and a guard shows in no process.
-    """
-    parts = (profile.server, profile.speculative, profile.environment)
-    return parts != (ServerPart(), SpeculativePart(), {})
-
-
-def _complete(profile: Profile) -> bool:
-    """Whether it says a server by itself, and is not a part to be laid over one."""
-    return bool(profile.server.model or profile.server.command)
-
-
 _S = TypeVar("_S", Change, Finding)
 
 
@@ -555,30 +401,4 @@ def _safe(items: Sequence[_S]) -> tuple[_S, ...]:
             },
         )
         for item in items
-    )
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def _is_free(held: dict[str, Any]) -> bool:
-    """Whether a lock's owner is gone, or this very process, which drives nothing any more."""
-    here = Owner.here("")
-    ours = held.get("host") == here.host and held.get("pid") == here.pid
-    return ours or is_gone(held, here.host)
-
-
-def _unfinished(state: dict[str, Any], held: dict[str, Any]) -> Unfinished:
-    busy = ""
-    launch = str(state.get("id", ""))
-    if held.get("launch") == launch and held.get("quiet", QUIET) < QUIET and not _is_free(held):
-        busy = visible(f"{held.get('user', '')}@{held.get('host', '')}")
-    return Unfinished(
-        launch=visible(launch),
-        name=visible(str(state.get("profile", ""))),
-        began=_number(state.get("began")),
-        standing=msgspec.convert(state.get("standing", {}), Standing),
-        busy=busy,
-        unattended=bool(state.get("unattended")),
     )

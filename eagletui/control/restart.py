@@ -22,9 +22,10 @@ from eagletui.control.api import (
     new_launch_id,
     refuse_what_cannot_be,
 )
+from eagletui.control.facts import Facts
 from eagletui.control.owner import is_gone
 from eagletui.control.problems import GARBLED, QUIET, problem
-from eagletui.control.works import Check, Facts, Works
+from eagletui.control.works import Check, Works
 from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import HostError
@@ -64,7 +65,7 @@ class Restart:
         owner: who does it, for the lock.
         guard: limits of a plain stop; with a plan, its own guard counts.
         again: start what `replaces` is, with its whole environment, which stays on the host.
-        agent: one that may have been asked already; `close` and the end of `run` close it.
+        agent: one that others ask too, and that stays; None is one of its own, which is closed.
         check: a further check before anything is touched; a diagnosis refuses.
         break_lock: take the lock away from whoever has it when it is checked, or only from who
             had the one of this key.
@@ -100,7 +101,9 @@ class Restart:
         )
         facts = Facts(new_launch_id(), plan, guard, replaces, again=again)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
-        self._works = self._make_works(agent=agent, check=check, breaks=break_lock or "")
+        asked = agent or Agent(host)
+        self._own_agent = asked if agent is None else None
+        self._works = self._make_works(asked, check=check, breaks=break_lock or "")
 
     def _set_up(
         self,
@@ -125,8 +128,8 @@ class Restart:
 
     def _make_works(
         self,
+        agent: Agent,
         *,
-        agent: Agent | None = None,
         check: Check | None = None,
         breaks: bool | str = "",
         kept: bool = False,
@@ -162,18 +165,20 @@ class Restart:
             AgentRefused: the host knows no such launch, or its eagletui is still at it.
             HostError: the host did not answer.
         """
-        agent = agent or Agent(host)
+        asked = agent or Agent(host)
         try:
-            kept, (standing, plan, guard, old) = await _taken_over(agent, launch, owner, break_lock)
+            kept, (standing, plan, guard, old) = await _taken_over(asked, launch, owner, break_lock)
         except BaseException:
-            agent.close()
+            if agent is None:
+                asked.close()
             raise
         state = kept["state"]
         self = cls.__new__(cls)
         facts = Facts(launch, plan, guard, old, again=bool(state.get("again")))
         actions = (RULES[standing.state].action,)
         self._set_up(host, facts, standing, actions, owner, limits or Limits(), reconnect)
-        self._works = self._make_works(agent=agent, kept=True)
+        self._works = self._make_works(asked, kept=True)
+        self._own_agent = asked if agent is None else None
         child = state.get("back" if standing.rolling_back else "new")
         if child:
             self._works.adopt(child)
@@ -265,7 +270,8 @@ class Restart:
 
     def close(self) -> None:
         """Let the host's agent go, which `check_only` leaves waiting for more."""
-        self._works.close()
+        if self._own_agent is not None:
+            self._own_agent.close()
 
     async def _run(self) -> Outcome:
         self._begun = time.monotonic()

@@ -32,6 +32,9 @@ hundred chunks: all at once, they would hold up the last chunks of those that st
 
 _READ = 1 << 16
 _LONGEST_HEAD = 1 << 16
+_SIZE = 16
+"""Bytes of a chunk's size and its end, in the common case."""
+
 _UNDER_WAY = (0, errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
@@ -90,7 +93,16 @@ class Body:
         self.ended = self._left == 0 and not self._chunked
 
     def _chunks(self, data: bytes) -> bytes:
-        data = self._rest + data
+        if self._rest:
+            data = self._rest + data
+        elif (line := data.find(b"\r\n", 0, _SIZE)) > 0 and data[:line].isalnum():
+            # The common case: one chunk, whole.
+            try:
+                size = int(data[:line], 16)
+            except ValueError:
+                raise Malformed("a chunk has no size") from None
+            if size and len(data) == line + 4 + size:
+                return data[line + 2 : -2]
         out = []
         at = 0
         while True:

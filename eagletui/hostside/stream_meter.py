@@ -62,10 +62,12 @@ class StreamMeter:
     """
 
     __slots__ = (
+        "_at",
         "_buffer",
         "_counts",
         "_gaps",
         "_kept",
+        "_name",
         "_native",
         "_pieces",
         "_repeats",
@@ -94,6 +96,9 @@ class StreamMeter:
         # Gap, tokens, gap, tokens, …: a pair each would be one more thing for the collector.
         self._gaps: list[float] = []
         self._buffer = b""
+        # Where the last event's text stood, and behind which name.
+        self._at = 0
+        self._name = _PLAIN[0]
         self._usage = b""
         self._special = b""
         self._pieces: list[bytes] = []
@@ -102,6 +107,8 @@ class StreamMeter:
     def feed(self, data: bytes, now: float) -> None:
         """Take what one read of the reply's body brought."""
         self.heard = now
+        if self._counts and not self._native and not self._buffer and self._common(data, now):
+            return
         if self._buffer:
             data = self._buffer + data
             self._buffer = b""
@@ -120,25 +127,43 @@ class StreamMeter:
         if not self.error and not self.done:
             self.error = why
 
+    def _common(self, data: bytes, now: float) -> bool:
+        """Take one event like the one before; False where it needs a closer look.
+
+        The common case is left as soon as it is known to be one: a scan of a chunk for a word that
+        is not there costs as much as all the rest of it.
+        """
+        # Events of one reply are alike up to their text, which so begins where it began before.
+        if not data.startswith(self._name, self._at):
+            self._name = next((name for name in _PLAIN if name in data), _PLAIN[0])
+            self._at = data.find(self._name)
+            if self._at < 0:
+                return False
+        start = self._at + len(self._name)
+        end = data.find(b'"', start)
+        if end <= start or data[end - 1] == _BACKSLASH or data.find(b"\n\n", end) != len(data) - 2:
+            return False
+        at = data.rfind(_COUNT)
+        if at < end or b"\r" in data or not (number := _NUMBER.match(data, at + len(_COUNT))):
+            return False
+        count = int(number.group(1))
+        if count <= self.tokens:
+            return False
+        self._usage = data
+        if self.last is None:
+            self.first = now
+        else:
+            self._gaps += (now - self.last, count - self.tokens)
+        self.last = now
+        self.tokens = count
+        if self._kept < LONGEST_TEXT:
+            self._pieces.append(data[start:end])
+            self._kept += end - start
+        return True
+
     def _take(self, block: bytes, now: float) -> None:
         """Whole events that came together."""
         at = block.rfind(_COUNT)
-        if self._counts and at >= 0 and not self._native:
-            # The common case is left as soon as it is known to be one: a scan of a chunk for a
-            # word that is not there costs as much as all the rest of it.
-            piece = _plain(block)
-            if piece and (number := _NUMBER.match(block, at + len(_COUNT))):
-                count = int(number.group(1))
-                if count > self.tokens:
-                    self._usage = block
-                    self._arrived(count - self.tokens, now)
-                    self.tokens = count
-                    self._keep([piece])
-                    return
-        self._take_all(block, at, now)
-
-    def _take_all(self, block: bytes, at: int, now: float) -> None:
-        """Any events; `at` is where the last count stands, or -1."""
         if block.endswith(b"[DONE]\n\n"):
             self.done = True
         if b'"error"' in block and (wrong := _ERROR.search(block)):
@@ -238,22 +263,6 @@ def distinct_bigrams(words: list[str]) -> float | None:
     if pairs < 1:
         return None
     return len(set(zip(words, words[1:]))) / pairs  # noqa: B905, RUF007 - Python 3.8
-
-
-def _plain(block: bytes) -> bytes:
-    """The text of one event that holds one, still escaped, or b"" where it takes a closer look."""
-    at = block.find(_PLAIN[0])
-    name = _PLAIN[0]
-    if at < 0:
-        at = block.find(_PLAIN[1])
-        name = _PLAIN[1]
-    if at < 0:
-        return b""
-    at += len(name)
-    end = block.find(b'"', at)
-    if end <= at or block[end - 1] == _BACKSLASH or block.find(b"\n\n", end) != len(block) - 2:
-        return b""
-    return block[at:end]
 
 
 def _last(pattern: re.Pattern[bytes], block: bytes) -> int | None:

@@ -60,6 +60,14 @@ def earlier(records: Sequence[Record], port: int, present: Id | None) -> Earlier
     return _ready(ours, process)
 
 
+def profile_of(records: Sequence[Record], process: Id) -> str:
+    """The profile that a process was started with; "" where no launch tells."""
+    for record in records:
+        if process == _process(record, "new"):
+            return _text(record, "profile")
+    return ""
+
+
 def left(records: Sequence[Record]) -> list[Record]:
     """Launches that did not come to their end, newest first, and that no later one replaced.
 

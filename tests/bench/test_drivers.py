@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -68,6 +69,25 @@ async def test_counts_are_the_servers(way: str, endpoint: Endpoint) -> None:
         if endpoint == "/generate":
             assert (reply.sent.verify_steps, reply.sent.accepted) == (5, (1, 4))
             assert reply.cached_tokens == 3
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_collections_do_not_look_through_the_whole_program_while_it_measures(
+    stopped: bool,
+) -> None:
+    """And do again afterwards, however it ended."""
+    frozen: list[int] = []
+    stop = asyncio.Event()
+
+    def heard(item: Reply | Moving) -> None:
+        frozen.append(gc.get_freeze_count())
+        if stopped:
+            stop.set()
+
+    async with serving() as server, driver("client") as sender:
+        await sender.drive(load(server, 6), heard, stop)
+    assert min(frozen) > 10_000
+    assert gc.get_freeze_count() == 0
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -255,6 +255,12 @@ async def test_the_page_of_metrics_is_not_read_while_it_measures_where_loads_tel
     (cell,) = found.cells
     assert len(during) > 5
     assert ("metrics" in during) == (loads != "moments")
+    running, steps = (found.curves.windows()[name] for name in ("running", "step_ms"))
+    assert 1.0 in running.values
+    assert set(running.values) <= {0.0, 1.0}
+    assert list(running.times) == sorted(running.times)
+    assert (running.joined[0], set(running.joined[1:])) == (0, {1})
+    assert len(steps.times) > 0
     # The counters are those of the whole cell all the same.
     assert cell.server_tokens == 3 * 9 + 4
     assert cell.steps.source == ("decode moments" if loads == "moments" else "pass counter")

@@ -17,6 +17,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from eagletui.bench import observer
 from eagletui.bench.export import rows
 from eagletui.bench.progress import Progress
 from eagletui.cli.bench import _document
@@ -112,6 +113,23 @@ def test_runs_are_kept_and_compared(start: Start, tmp_path: Path) -> None:
     compared = CliRunner().invoke(main, ["compare", "mine", "other", "--json"])
     assert compared.exit_code == 0, compared.output
     assert [run["name"] for run in json.loads(compared.stdout)["runs"]] == ["mine", "other"]
+
+
+def test_the_series_of_a_run_are_kept_with_it(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observer, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(observer, "SHARE", 1.0)
+    server = start()
+    assert bench(server, "--name", "mine", "--output-tokens", "60").exit_code == 0
+    file = tmp_path / "runs"
+    assert CliRunner().invoke(main, ["runs", "export", "mine", "-o", str(file)]).exit_code == 0
+    lines = list(map(json.loads, file.read_text().splitlines()))
+    (running,) = [x["series"] for x in lines if x.get("series", {}).get("name") == "running"]
+    assert running["run"] == lines[1]["run"]["id"]
+    assert 1.0 in running["values"]
+    assert set(running["values"]) <= {0.0, 1.0}
+    assert running["joined"].count(0) == 2  # a gap before each cell
 
 
 def test_a_run_that_fails_in_its_warm_up_is_none(start: Start) -> None:

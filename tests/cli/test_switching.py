@@ -64,7 +64,7 @@ def another(switcher: HostSwitcher) -> HostSwitcher:
     return HostSwitcher(
         switcher._host,
         profiles=switcher._profiles,
-        installations=switcher._installations,
+        installations=switcher._host_says._installations,
         launches=switcher._launches,
         limits=QUICK,
     )

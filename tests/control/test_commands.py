@@ -64,6 +64,37 @@ def test_launch_replaces_and_stop_ends(servers: Servers) -> None:
     assert servers.mine() == []
 
 
+@pytest.mark.parametrize(
+    ("parts", "steps", "algorithm"),
+    [(["chain-3"], "3", "Tree"), (["chain-2", "pcie-ll-ring"], "2", "Ring"),
+     (["chain-2+pcie-ll-ring"], "2", "Ring")],
+)  # fmt: skip
+def test_a_part_is_laid_over_what_runs_as_on_the_screen(
+    servers: Servers, parts: list[str], steps: str, algorithm: str
+) -> None:
+    flags = ("--model-path", "m", "--api-key", "hunter2-key", "--speculative-num-steps", "5")
+    old = servers.start(*flags, NCCL_ALGO="Tree", HF_TOKEN="hunter2-token")
+    words = ["launch", "--local", "--pid", str(old.pid), "--force", *parts]
+    shown = called(*words, "--dry-run", status=1)
+    assert f"--speculative-num-steps {steps}" in shown
+    assert "hunter2" not in shown
+    assert alive(old.pid)
+    told = called(*words, "--yes", "--json", "--settle", "0")
+    assert told["state"] == "ready"
+    new = argv(told["pid"])
+    assert new[new.index("--speculative-num-steps") + 1] == steps
+    assert new[new.index("--api-key") + 1] == "hunter2-key"
+    assert environ(told["pid"])["NCCL_ALGO"] == algorithm
+    assert environ(told["pid"])["HF_TOKEN"] == "hunter2-token"
+    servers.reap()
+    assert servers.mine() == [told["pid"]]
+
+
+def test_a_part_needs_a_server_that_runs(servers: Servers) -> None:
+    said = called("launch", "--local", "--pid", "1", "--yes", "chain-3", status=1)
+    assert "No SGLang server has pid 1." in said
+
+
 def test_a_start_that_cannot_work_is_refused_before_anything_stops(servers: Servers) -> None:
     old = servers.start()
     said = called("launch", "--local", "--yes", "--", *servers.argv(), status=1)

@@ -123,17 +123,21 @@ def test_a_guard_that_is_no_file_is_said(servers: Servers, tmp_path: Path) -> No
     assert refused.value.code == "lock-stuck"
 
 
-async def test_two_who_go_on_with_one_launch_do_not_both(servers: Servers, host: LocalHost) -> None:
+async def test_two_who_go_on_with_one_launch_do_not_both(
+    servers: Servers, host: LocalHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     restart = Restart(host, servers.plan(), owner=ANN, limits=QUICK)
-    async for progress in restart.progress():
+    stream = restart.progress()
+    async for progress in stream:
         if progress.standing.state == "settling":
             break
-    os.utime(servers.lock, (1, 1))
-    first = await Restart.resume(host, restart.launch, owner=msgspec.structs.replace(
-        ANN, session="first"), limits=QUICK)  # fmt: skip
+    await stream.aclose()
+    one, other = (msgspec.structs.replace(ANN, session=name) for name in ("one", "other"))
+    with monkeypatch.context() as long_after:
+        long_after.setattr("eagletui.control.restart.QUIET", 0.0)
+        first = await Restart.resume(host, restart.launch, owner=one, limits=QUICK)
     with pytest.raises(AgentRefused, match="in the middle"):
-        await Restart.resume(host, restart.launch, owner=msgspec.structs.replace(
-            ANN, session="second"), limits=QUICK)  # fmt: skip
+        await Restart.resume(host, restart.launch, owner=other, limits=QUICK)
     await restart.leave()  # who lost it meanwhile gives nothing back
     assert servers.lock.exists()
     assert (await first.run()).standing.state == "ready"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from eagletui.control.api import Running
+from eagletui.control.facts import Facts
 from eagletui.control.launch_log import LaunchLog
 from eagletui.control.requests import ServerHttp
-from eagletui.control.works import Facts
 from eagletui.host.base import FileChunk, FilePosition
 from eagletui.host.local import LocalHost
 from eagletui.model.events import Event

@@ -33,6 +33,7 @@ OWN_SERVERS = (*WITHOUT_LAB, "test_check.py", "test_failures.py", "test_switchin
 """They have nothing of `eagle` or `plain`."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test here as live; skip those that need the lab where it is not installed."""
     reason = why_not() or ("" if SSHD else MISSING)

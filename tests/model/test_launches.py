@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagletui.model.launches import Earlier, earlier, left
+from eagletui.model.launches import Earlier, earlier, left, profile_of
 
 P = 30000
 HAND = 5
@@ -86,6 +86,18 @@ def test_what_is_gone_back_to(case: str) -> None:
 
 def test_a_pid_that_is_used_again_is_another_process() -> None:
     assert earlier([SECOND, BY_HAND], P, (12, 7)) == plan(2)
+
+
+@pytest.mark.parametrize(
+    ("pid", "profile"), [(11, "p1"), (12, "p2"), (HAND, ""), (14, ""), (99, "")]
+)
+def test_the_profile_of_a_process_is_that_of_the_launch_that_started_it(
+    pid: int, profile: str
+) -> None:
+    records = [FAILED, SECOND, BY_HAND]
+    assert profile_of(records, (pid, pid * 10)) == profile
+    # The same number after a reboot is another process.
+    assert profile_of(records, (pid, pid * 10 + 1)) == ""
 
 
 def test_what_was_left_is_offered_until_a_later_launch_replaced_it() -> None:

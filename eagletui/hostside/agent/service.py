@@ -25,6 +25,7 @@ IDLE = 60.0
 """Seconds without a request after which nobody is taken to be there: a laptop that was closed
 says no good-bye."""
 PIECE = 1 << 16
+OURS = __name__.rpartition(".")[0] + "."
 
 
 class Work:
@@ -104,7 +105,7 @@ def _do(ask: Json, into: int, others: list[int]) -> None:
             os.close(fd)
         known = set(sys.modules)
         told = answer(ask)
-        loaded = [name for name in sys.modules if name not in known]
+        loaded = [name for name in sys.modules if name.startswith(OURS) and name not in known]
         _write(into, json.dumps(loaded).encode("ascii") + b"\n" + json.dumps(told).encode("ascii"))
         status = 0
     finally:
@@ -112,7 +113,7 @@ def _do(ask: Json, into: int, others: list[int]) -> None:
 
 
 def _hear(works: dict[int, Work], fd: int, data: bytes) -> None:
-    """Pass a whole answer on; what the child had to load, the next ones will find loaded."""
+    """Pass a whole answer on; what of ours the child had to load, the next ones find loaded."""
     work = works[fd]
     work.said += data
     if data:
