@@ -34,6 +34,7 @@ class HostBenchmarker:
     Args:
         target: the host as the person named it; None is this machine.
         api_key: given by the person; without one that of the server's command line is used.
+        called: what the names of runs begin with, where nobody names them: a simulated host's.
         clock: the user's, seconds since the epoch.
     """
 
@@ -43,11 +44,13 @@ class HostBenchmarker:
         *,
         target: str | None,
         api_key: str | None = None,
+        called: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._host = host
         self._target = target
         self._api_key = api_key
+        self._called = called
         self._clock = clock
         self._one: _Benchmark | None = None
 
@@ -74,6 +77,12 @@ class HostBenchmarker:
         if self._one is not None:
             self._one.cancel()
 
+    def _name(self, wish: Wish, subject: Subject) -> str:
+        """What was tried first: of a long name a narrow column shows the beginning."""
+        now = time.strftime("%m-%d %H:%M", time.localtime(self._clock()))
+        prompts = wish.prompts.rsplit("/", 1)[-1]
+        return " ".join(part for part in (self._called, subject.setting, prompts, now) if part)
+
     async def _measure(self, one: _Benchmark) -> None:
         # asyncssh and aiohttp are there by now; what is loaded here is small.
         from eagletui.cli.benching import Asked, measure_on
@@ -90,7 +99,7 @@ class HostBenchmarker:
             requests=wish.requests,
             repeats=wish.repeats,
             temperature=wish.temperature,
-            name=wish.name,
+            name=wish.name or self._name(wish, subject),
         )
         try:
             run, notes = await measure_on(

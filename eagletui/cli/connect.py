@@ -61,9 +61,11 @@ def monitor_of(host: Host, *, wanted: Wanted) -> Monitor:
     return Monitor(host, wanted=wanted, memory=LaunchMemory(launches_file()))
 
 
-def make_benchmarker(host: Host, *, target: str | None, wanted: Wanted) -> HostBenchmarker:
+def make_benchmarker(
+    host: Host, *, target: str | None, wanted: Wanted, called: str = ""
+) -> HostBenchmarker:
     """What measures the servers of a host that a monitor keeps connected."""
-    return HostBenchmarker(host, target=target, api_key=wanted.api_key)
+    return HostBenchmarker(host, target=target, api_key=wanted.api_key, called=called)
 
 
 def make_switcher(host: Host) -> HostSwitcher:

@@ -159,7 +159,10 @@ def open_screen(
         host = connect.make_host(where, asker=asker, ssh_config=chosen.ssh_config)
         monitor: Monitor = connect.monitor_of(host, wanted=wanted)
         switchers.append(connect.make_switcher(host))
-        benchmarkers.append(connect.make_benchmarker(host, target=where, wanted=wanted))
+        simulated = "demo" if before is not None else ""
+        benchmarkers.append(
+            connect.make_benchmarker(host, target=where, wanted=wanted, called=simulated)
+        )
         return monitor
 
     switchers: list[Switcher] = []

@@ -40,11 +40,17 @@ class Wish(Data, frozen=True):
 
 
 class Subject(Data, frozen=True):
-    """The server that is measured: by its pid where it has one, else by its address."""
+    """The server that is measured: by its pid where it has one, else by its address.
+
+    Attributes:
+        name: its model, in short.
+        setting: what it drafts with, as short as it can be said: `k=2`, `k=5 topk=4`, `off`.
+    """
 
     pid: int | None = None
     url: str = ""
     name: str = ""
+    setting: str = ""
 
 
 class CellLine(Data, frozen=True):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from eagletui.simulator.counters import Counters
@@ -23,6 +24,8 @@ Say = Callable[[float, str], None]
 ADAPTIVE_STEPS: tuple[tuple[int, int], ...] = ((1, 5), (4, 3), (1 << 30, 1))
 ADAPTIVE_PATIENCE = 24
 _IDLE_AFTER = 30.0
+_AWAY = 10.0
+"""Seconds that users stay away after the last request of a guest."""
 
 
 class Request:
@@ -85,6 +88,8 @@ class Serving:
         self.draft_tokens = flags.draft_tokens
         self.draining = False
         self.frozen = False
+        self._guests: list[Request] = []
+        self._alone_until = began
         self.active = 0.0
         """GPU seconds so far, for utilisation."""
         self._impatient = 0
@@ -113,6 +118,21 @@ class Serving:
         request = Request(at if at is not None else self.clock, prompt, max(1, output), cached)
         self.waiting.append(request)
         return request
+
+    @contextmanager
+    def guest(self, request: Request) -> Iterator[None]:
+        """Serve somebody who is no simulated user; those leave, and come back a while after."""
+        self._guests.append(request)
+        for other in self.running:
+            if other not in self._guests:
+                other.output = other.generated + 1
+        self.waiting = [other for other in self.waiting if other in self._guests]
+        try:
+            yield
+        finally:
+            request.output = request.generated + 1  # whoever hangs up wants no more
+            self._guests.remove(request)
+            self._alone_until = self.clock + _AWAY
 
     def abort_all(self) -> int:
         """Drop every request, as `/abort_request` with `abort_all` does."""
@@ -143,7 +163,7 @@ class Serving:
     # --- requests ------------------------------------------------------------------------------
 
     def _let_users_in(self) -> None:
-        if self.draining:
+        if self.draining or self._guests or self.clock < self._alone_until:
             return
         missing = self.traffic.users(self.clock - self.began) - (
             len(self.running) + len(self.waiting)

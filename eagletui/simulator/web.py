@@ -7,10 +7,12 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from eagletui.simulator.chat import answer, counted, submitted, words
 from eagletui.simulator.metricspage import render
 from eagletui.simulator.releases import access
 
@@ -45,6 +47,7 @@ def build(server: Server) -> web.Application:
     get("/get_server_info", pages.server_info)
     get("/v1/models", pages.models)
     post("/generate", pages.generate)
+    post("/v1/chat/completions", pages.chat)
     post("/abort_request", pages.abort)
     app.router.add_route("*", "/flush_cache", pages.flush)
     if release.since(0, 5, 6):
@@ -269,6 +272,30 @@ class Pages:
         if self.server.flags.speculates and job.verifies:
             meta |= self._speculative(job.generated, job.verifies, job.histogram)
         return _json({"text": " token" * job.generated, "output_ids": [], "meta_info": meta})
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        """A chat, streamed or whole. The simulated users leave while somebody measures."""
+        try:
+            body = await request.json()
+            job = submitted(self.serving, body)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return _json({"object": "error", "message": "messages are required."}, status=400)
+        with self.serving.guest(job):
+            if body.get("stream"):
+                options = body.get("stream_options") or {}
+                return await answer(
+                    request,
+                    job,
+                    model=str(body.get("model", "")),
+                    sleep=self.server.sleep,
+                    usage=bool(options.get("continuous_usage_stats")),
+                )
+            while job.finished is None:
+                await self.server.sleep(0.02)
+        text = "".join(islice(words(job.prompt), job.generated))
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "length"}
+        return _json({"id": job.rid, "choices": [choice], "usage": counted(job)})
 
     def _speculative(self, generated: int, verifies: int, histogram: list[int]) -> dict[str, Any]:
         """The request's own figures, under the names of the release."""

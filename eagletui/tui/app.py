@@ -35,7 +35,6 @@ from eagletui.tui.features.pages import PageActions
 from eagletui.tui.features.replays import ReplayActions
 from eagletui.tui.features.restarts import RestartActions
 from eagletui.tui.features.runs import RunActions
-from eagletui.tui.features.span import SpanActions
 from eagletui.tui.leaving import leave_on_signals
 from eagletui.tui.messages import (
     EventsArrived,
@@ -81,7 +80,7 @@ class SessionTaker(Protocol):
         ...
 
 
-class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActions, PageActions):
+class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, PageActions):
     """Watches one host.
 
     Args:
@@ -268,7 +267,7 @@ class EagleApp(RestartActions, BenchActions, RunActions, ReplayActions, SpanActi
             settings=self.settings,
             window=self.window,
             paused_at=self.paused_at,
-            interval=self.rate,
+            interval=self.interval,
             read_only=self._read_only,
             target=self._target,
             switchable=self.restarts.switcher is not None,

@@ -12,6 +12,7 @@ from eagletui.bench.plan import requests as requests_of
 from eagletui.model import latest
 from eagletui.model.benchmarking import CellLine, Moment, Subject, Under, Wish
 from eagletui.model.eta import about
+from eagletui.model.speculative import Speculative
 from eagletui.tui import words
 from eagletui.tui.actions import first_key
 from eagletui.tui.draw import NOTHING, Field, bar, fit, line, pack, wrap
@@ -33,7 +34,20 @@ def subject(view: View) -> Subject:
     if server is None:
         return Subject()
     process = server.process
-    return Subject(pid=process.pid, url=process.url, name=short_model(process.model))
+    return Subject(
+        pid=process.pid,
+        url=process.url,
+        name=short_model(process.model),
+        setting=setting(server.speculative),
+    )
+
+
+def setting(speculative: Speculative) -> str:
+    """What tells one try from the next: a name begins with it."""
+    if not speculative.on or speculative.num_steps is None:
+        return speculative.algorithm or "off"
+    topk = speculative.eagle_topk or 1
+    return f"k={speculative.num_steps}" + (f" topk={topk}" if topk > 1 else "")
 
 
 def requests_in_all(wish: Wish) -> int:

@@ -74,6 +74,11 @@ def _cells(
             yield side, name, figures
 
 
+def _named(name: str, room: int) -> Piece:
+    """A run's name with a gap behind it, however long it is."""
+    return fit(fit(name, room - 1), room), "bold"
+
+
 # --- at a glance ----------------------------------------------------------------------------------
 
 
@@ -96,7 +101,7 @@ def _speeds(
         verdict = comparison.verdict(side.run.id, concurrency)
         share = figures.tok_s / top if figures.tok_s and top else 0.0
         pieces: list[Piece] = [
-            (fit(name, room), "bold"),
+            _named(name, room),
             (_bar(share, size, ascii_only), "$accent"),
             (fit(_number(figures.tok_s, 1), _SPEED, "right"), "bold"),
         ]
@@ -193,7 +198,10 @@ def _steps(
         yield line((fit("", 6 + room), ""), ("  ".join(legend), "$quiet"))
     for concurrency, name, figures in every:
         times = part_times(figures)
-        pieces: list[Piece] = [(fit(f"c={concurrency}", 6), "$quiet"), (fit(name, room), "bold")]
+        pieces: list[Piece] = [
+            (fit(f"c={concurrency}", 6), "$quiet"),
+            _named(name, room),
+        ]
         used = 0
         for part, time in zip(PARTS, times, strict=True):
             length = min(size - used, round(time / top * size))
@@ -222,7 +230,9 @@ def _positions(
                 continue
             shares = "  ".join(_number(share, 2) for share in figures.acceptance)
             yield line(
-                (fit(f"c={concurrency}", 6), "$quiet"), (fit(name, room), "bold"), shares
+                (fit(f"c={concurrency}", 6), "$quiet"),
+                _named(name, room),
+                shares,
             ).truncate(max(1, width), ellipsis=True)
 
 
@@ -236,7 +246,7 @@ def _latencies(
                 continue
             yield line(
                 (fit(f"c={concurrency}", 6), "$quiet"),
-                (fit(name, room), "bold"),
+                _named(name, room),
                 ("TTFT ", "$quiet"),
                 fit(first or NOTHING, 18),
                 ("TPOT ", "$quiet"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
@@ -30,7 +31,9 @@ async def host() -> AsyncIterator[Host]:
 
 
 async def moments(benchmarker: HostBenchmarker, wish: Wish, url: str) -> list[Moment]:
-    async with aclosing(benchmarker.begin(wish, Subject(url=url, name="m"))) as found:
+    async with aclosing(
+        benchmarker.begin(wish, Subject(url=url, name="m", setting="k=2"))
+    ) as found:
         return [moment async for moment in found]
 
 
@@ -53,6 +56,9 @@ async def test_it_says_where_it_stands_and_keeps_the_run(host: Host) -> None:
     numbers = [moment.under.number for moment in found if moment.under is not None]
     assert numbers == sorted(numbers)
     assert kept() == {last.run: (False, 4)}
+    with Database(runs_file()) as database:
+        name = Runs(database).get(last.run).name
+    assert re.fullmatch(r"k=2 chat \d\d-\d\d \d\d:\d\d", name)
 
 
 async def test_cancelling_keeps_what_was_measured_and_calls_it_partial(host: Host) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shlex
 import signal
@@ -196,6 +197,26 @@ async def test_it_loads_then_serves(host: SimulatedHost) -> None:
         drafted = sum(index * count for index, count in enumerate(histogram))
         assert 1 + drafted + sum(histogram) == 12
         async with http.post("/generate", json={}) as answer:
+            assert answer.status == 400
+        chat: dict[str, object] = {
+            "messages": [{"role": "user", "content": "a b c d"}],
+            "max_tokens": 12,
+        }
+        async with http.post("/v1/chat/completions", json=chat) as answer:
+            usage = (await answer.json())["usage"]
+        assert usage == {"prompt_tokens": 4, "completion_tokens": 12, "total_tokens": 16}
+        options = {"include_usage": True, "continuous_usage_stats": True}
+        streamed = {**chat, "stream": True, "stream_options": options}
+        async with http.post("/v1/chat/completions", json=streamed) as answer:
+            lines = [line.removeprefix(b"data: ") async for line in answer.content if line.strip()]
+        assert lines[-1] == b"[DONE]\n"
+        events = [json.loads(line) for line in lines[:-1]]
+        counts = [event["usage"]["completion_tokens"] for event in events if "usage" in event]
+        assert counts == sorted(counts)
+        assert counts[-1] == 12
+        texts = [event["choices"][0]["delta"].get("content", "") for event in events[:-1]]
+        assert len("".join(texts).split()) == 12
+        async with http.post("/v1/chat/completions", json={"messages": 3}) as answer:
             assert answer.status == 400
         assert b'"GET /metrics HTTP/1.1" 200 OK' in log(host)
         regret = b"Endpoint '/get_server_info' is deprecated and will be removed in a future "

@@ -121,6 +121,34 @@ def test_counters_agree_with_each_other() -> None:
     assert produced / batches == pytest.approx(counters.decode_tokens / counters.verifies, rel=0.02)
 
 
+def test_users_stay_away_while_a_guest_is_served() -> None:
+    serving, _ = serve("kimi-k2.5", 5, 50.0, traffic=steady(4))
+    assert len(serving.running) + len(serving.waiting) == 4
+    asked = serving.submit(10, 400)
+    with serving.guest(asked):
+        serving.advance(serving.clock + 2.0)
+        assert serving.running == [asked]
+        assert serving.waiting == []
+        while asked.finished is None:
+            serving.advance(serving.clock + 0.5)
+        assert asked.generated == 400
+    serving.advance(serving.clock + 5.0)
+    assert serving.running == []
+    serving.advance(serving.clock + 10.0)
+    assert len(serving.running) == 4
+
+
+def test_a_guest_who_hangs_up_is_served_no_longer() -> None:
+    serving, _ = serve("kimi-k2.5", 5, 50.0, traffic=steady(0))
+    asked = serving.submit(10, 100_000)
+    with serving.guest(asked):
+        serving.advance(serving.clock + 2.0)
+        assert asked.finished is None
+    serving.advance(serving.clock + 1.0)
+    assert asked.finished is not None
+    assert serving.running == []
+
+
 def test_traffic_rises_and_rests() -> None:
     serving, lines = serve("kimi-k2.5", 5, 200.0, traffic=SCENARIOS["kimi-k2.5"].servers[0].traffic)
     running = {line.split("#running-req: ")[1].split(",")[0] for line in lines if "Decode" in line}

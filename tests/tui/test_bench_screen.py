@@ -9,15 +9,16 @@ import pytest
 from textual.pilot import Pilot
 
 from eagletui.model.benchmarking import Subject, Wish
+from eagletui.model.speculative import Speculative
 from eagletui.tui.app import EagleApp
 from eagletui.tui.bench_form import ENTRIES, complaint, cycled, text_of, typed
-from eagletui.tui.benching import plan_words
+from eagletui.tui.benching import plan_words, setting
 from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.screens.bench import BenchScreen
 from eagletui.tui.screens.confirm import Confirm
 from eagletui.tui.screens.main import MainScreen
 from tests.tui.benchmarker import LOOPED, WHOLE, FakeBenchmarker, under
-from tests.tui.driving import make_app, settle
+from tests.tui.driving import QuietFeed, make_app, settle
 from tests.tui.scenes import SCENES
 from tests.tui.switcher import FakeSwitcher
 from tests.tui.text_snapshot import screen_text
@@ -71,7 +72,10 @@ async def test_one_enter_asks_with_cancel_in_focus_and_the_next_changes_nothing(
         assert benchmarker.wishes == []
         await press(pilot, "enter", "right", "enter")
         assert benchmarker.wishes == [
-            (Wish(), Subject(pid=4242, url="http://127.0.0.1:30000", name="Kimi-K2.5"))
+            (
+                Wish(),
+                Subject(pid=4242, url="http://127.0.0.1:30000", name="Kimi-K2.5", setting="k=3"),
+            )
         ]
 
 
@@ -123,6 +127,23 @@ async def test_the_other_screens_live_on_and_the_header_says_how_far_it_is() -> 
         await settle(pilot)
         assert "bench" not in screen_text(app).splitlines()[0]
         assert benchmarker.left == 1
+
+
+async def test_it_is_scraped_seldom_while_streams_are_timed() -> None:
+    benchmarker, feed = FakeBenchmarker(), QuietFeed(SCENES["serving"]())
+    app = make_app(feed=feed, benchmarker=benchmarker)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await begun(pilot)
+        assert feed.wishes == [("interval", 5.0)]
+        await press(pilot, "escape")
+        assert "every 5 s" in screen_text(app).splitlines()[0]
+        await press(pilot, "minus", "plus", "plus", "plus", "plus")
+        assert feed.wishes[-1] == ("interval", 10.0)
+        benchmarker.tell(under=None, over=True)
+        await press(pilot, "minus", "minus", "minus")
+        assert feed.wishes[-1] == ("interval", 1.0)
+        assert "every 1 s" in screen_text(app).splitlines()[0]
 
 
 async def test_cancelling_asks_and_keeps() -> None:
@@ -214,6 +235,19 @@ def test_every_choice_of_the_form_is_good_and_comes_back() -> None:
 def test_what_cannot_be_typed(name: str, text: str) -> None:
     entry = next(entry for entry in ENTRIES if entry.name == name)
     assert complaint(entry, text)
+
+
+@pytest.mark.parametrize(
+    ("speculative", "said"),
+    [
+        (Speculative(), "off"),
+        (Speculative(algorithm="EAGLE3", num_steps=2, eagle_topk=1), "k=2"),
+        (Speculative(algorithm="EAGLE", num_steps=5, eagle_topk=4), "k=5 topk=4"),
+        (Speculative(algorithm="NGRAM"), "NGRAM"),
+    ],
+)
+def test_a_runs_name_begins_with_what_was_tried(speculative: Speculative, said: str) -> None:
+    assert setting(speculative) == said
 
 
 def test_what_would_be_sent_is_what_the_plan_sends() -> None:

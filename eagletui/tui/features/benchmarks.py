@@ -9,12 +9,12 @@ from textual import on
 
 from eagletui.model.benchmarking import Benchmarker, Moment, Wish
 from eagletui.tui.benching import bench_question, cancel_question, refusal, subject
-from eagletui.tui.features.core import Core
+from eagletui.tui.features.span import SpanActions
 from eagletui.tui.messages import BenchMoved
 from eagletui.tui.session import Toast
 
 
-class BenchActions(Core):
+class BenchActions(SpanActions):
     """Actions around at most one benchmark.
 
     Attributes:
@@ -52,6 +52,7 @@ class BenchActions(Core):
             now = self.clock()
             chosen = subject(self.view)
             self.bench = Moment(wish=wish, subject=chosen, began=now, at=now)
+            self.keep_interval()
             self.run_worker(self._watch_bench(self.benchmarker, self.bench), group="bench")
             begun()
 
@@ -66,6 +67,7 @@ class BenchActions(Core):
     def _bench_moved(self, message: BenchMoved) -> None:
         before, self.bench = self.bench, message.moment
         if message.moment.over and before is not None and not before.over:
+            self.keep_interval()
             self.pop_up(_ended(message.moment))
             self.refresh_keys()
         self.draw_soon()

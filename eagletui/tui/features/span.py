@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from eagletui.model.benchmarking import Moment
 from eagletui.model.feed import Feed
 from eagletui.tui.config import INTERVALS, WindowName
 from eagletui.tui.features.core import Core
 from eagletui.tui.view import WINDOW_NAMES
+
+MEASURING = 5.0
+"""Seconds between scrapes while a benchmark goes on, at the least: a server that writes its page of
+metrics holds up the streams that are timed."""
 
 
 class SpanActions(Core):
@@ -15,12 +20,28 @@ class SpanActions(Core):
         window: span of the charts.
         paused_at: their right edge while they are held still.
         rate: seconds between scrapes, as wished.
+        benching: the benchmark that goes on.
     """
 
     _feed: Feed | None
     window: WindowName
     paused_at: float | None
     rate: float
+
+    @property
+    def benching(self) -> Moment | None:
+        """The benchmark that goes on; None where none does."""
+        raise NotImplementedError
+
+    @property
+    def interval(self) -> float:
+        """Seconds between scrapes now."""
+        return self.rate if self.benching is None else max(self.rate, MEASURING)
+
+    def keep_interval(self) -> None:
+        """Tell the feed how often it scrapes now."""
+        if self._feed is not None:
+            self._feed.set_interval(self.interval)
 
     def pause(self, paused: bool) -> None:
         """Hold the charts still at this moment, or let them run."""
@@ -55,6 +76,5 @@ class SpanActions(Core):
             if by > 0
             else (shorter[-1] if shorter else self.rate)
         )
-        if self._feed is not None:
-            self._feed.set_interval(self.rate)
+        self.keep_interval()
         self.refresh_keys()
