@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from eagletui.control.agent import Agent
+from eagletui.control.agent import asked_once
 from eagletui.engine.server_info import PATHS, ServerInfo, read_server_info
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuReader
@@ -131,7 +131,7 @@ async def _profile(host: Host, pid: int | None) -> str:
         stat = await host.run(["cat", f"/proc/{pid}/stat"], timeout=10.0)
         # Behind the name, which may hold anything, it is the twentieth: ticks since the boot.
         start = int(stat.stdout.rpartition(b")")[2].split()[19])
-        kept = await Agent(host).ask("list")
+        kept = await asked_once(host, "list")
     except (EagletuiError, ValueError, IndexError):
         return ""
     return profile_of(kept["launches"], (pid, start))

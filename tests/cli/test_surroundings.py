@@ -17,16 +17,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def _agent(records: list[dict[str, Any]] | None) -> Any:
-    class Agent:
-        def __init__(self, host: object) -> None: ...
+    async def asked_once(host: object, do: str) -> dict[str, Any]:  # noqa: ARG001
+        assert do == "list"
+        if records is None:
+            raise EagletuiError("no Python there")
+        return {"launches": records}
 
-        async def ask(self, do: str) -> dict[str, Any]:
-            assert do == "list"
-            if records is None:
-                raise EagletuiError("no Python there")
-            return {"launches": records}
-
-    return Agent
+    return asked_once
 
 
 def _record(off: int = 0) -> dict[str, Any]:
@@ -51,5 +48,5 @@ async def test_a_profile_is_that_of_the_very_process(
     profile: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(surroundings, "Agent", _agent(records))
+    monkeypatch.setattr(surroundings, "asked_once", _agent(records))
     assert await surroundings._profile(LocalHost(), pid) == profile
