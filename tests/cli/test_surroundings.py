@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def _agent(records: list[dict[str, Any]] | None) -> Any:
-    async def asked_once(host: object, do: str) -> dict[str, Any]:  # noqa: ARG001
+    async def asked_once(host: object, do: str) -> dict[str, Any]:
         assert do == "list"
         if records is None:
             raise EagletuiError("no Python there")
