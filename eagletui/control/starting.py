@@ -106,7 +106,13 @@ class Starting:
         """Watch it for a while as it serves."""
         await self._job.note()
         end = time.monotonic() + self._job.limits.settle
-        return await self._watching.watch(lambda: time.monotonic() >= end, limit=None, stalls=False)
+        settled = await self._watching.watch(
+            lambda: time.monotonic() >= end, limit=None, stalls=False
+        )
+        if settled.kind != "done" or await self._watching.alive():
+            return settled
+        # It died between the last look and the end.
+        return await self._watching.watch(lambda: False, limit=None, stalls=False)
 
     async def cleared(self) -> Happened:
         """Make way for what ran before."""

@@ -199,3 +199,15 @@ async def test_a_host_that_was_started_anew_while_it_loaded(
     [pid] = servers.mine()
     assert argv(pid) == list(servers.argv("--tag", "old"))
     assert not alive(record["new"]["pid"])
+
+
+async def test_a_server_that_dies_between_the_last_look_and_the_end_is_not_ready(
+    servers: Servers, host: LocalHost
+) -> None:
+    guard = Guard(drain_seconds=0.0, stop_seconds=60.0, roll_back="never")
+    plan = servers.plan("--tag", "new", guard=guard, environment={"SGLANG_FAKE_DIE": "ready"})
+    limits = replace(QUICK, settle=1.0, poll=4.0)
+    restart, told = await driven(host, plan, None, limits=limits)
+    assert states(told)[-1] == "failed", details(told)
+    assert restart.standing.problem is not None
+    assert "settling" in states(told)
