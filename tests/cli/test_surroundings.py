@@ -41,6 +41,7 @@ def _record(off: int = 0) -> dict[str, Any]:
         ([_record()], None, ""),
         ([_record()], 2**22 + 1, ""),
     ],
+    ids=["it", "another of its number", "no say", "no process", "no such process"],
 )
 async def test_a_profile_is_that_of_the_very_process(
     records: list[dict[str, Any]] | None,
