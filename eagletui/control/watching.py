@@ -75,12 +75,13 @@ class Watching:
             if time.monotonic() - log.moved > 0.5 and log.verdict is not None:
                 break
         verdict, pid = log.finish(), self._job.facts.child.get("pid")
+        which = f" (pid {pid})" if pid else ""
         return Happened(
             kind="failed",
             problem=verdict
             or fatal(
                 "process-died",
-                f"The server's process (pid {pid}) is gone, and its log does not say why.",
+                f"The server's process{which} is gone, and its log does not say why.",
                 "It may have been killed, by the system's out-of-memory killer for one: see "
                 "`dmesg` on the host.",
             ),

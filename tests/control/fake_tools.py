@@ -6,6 +6,7 @@ It keeps containers and units in JSON files under TOOL_STATE; what they start ar
     FAIL_DOCKER    a word: calls with it are refused as by a daemon that this account may not use
     DOCKER_LAGS    so many looks docker needs to hear that a container's process has ended; as many
                    again until it begins to remove a `--rm` one, until it has, and to free its name
+    START_TAKES_LONG  what is to die is dead before its start is said to be done
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ def start(argv: list[str], log: Path, cwd: str, env: dict[str, str]) -> int:
             argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             start_new_session=True,
         )  # fmt: skip
+    if os.environ.get("START_TAKES_LONG") and "SGLANG_FAKE_DIE" in env:
+        child.wait(60)
     return child.pid
 
 

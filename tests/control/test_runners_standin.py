@@ -152,9 +152,12 @@ async def test_a_container_is_replaced_in_these_very_words(tools: Tools, host: L
     assert not alive(old.pid)
 
 
+@pytest.mark.parametrize("takes_long", [False, True])
 async def test_a_container_that_fails_is_removed_and_the_old_one_has_its_name_and_policy(
-    tools: Tools, host: LocalHost
+    tools: Tools, host: LocalHost, takes_long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if takes_long:  # it is over before anybody looks
+        monkeypatch.setenv("START_TAKES_LONG", "1")
     old = tools.container("--tag", "old")
     restart, told = await driven(
         host, tools.docker_plan(SGLANG_FAKE_DIE="shards"), old, limits=AT_ONCE

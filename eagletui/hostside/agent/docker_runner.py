@@ -356,7 +356,7 @@ def made(like: Json, words: list[str], start: create.Start, environment: dict[st
 
 
 def started(about: Json, port: int) -> Json:
-    """Start a container and wait until it has a process."""
+    """Start a container and wait until it has, or had, a process."""
     since = int(time.time() * 1_000_000)
     docker("start", about["Id"])
     end = time.monotonic() + UP
@@ -364,9 +364,14 @@ def started(about: Json, port: int) -> Json:
         now = found(about["Id"])
         if now is not None and main_pid(now):
             return {**record(now, port), "inode": since, "offset": 0}
-        if now is None or state(now).get("Status") in ("exited", "dead") or time.monotonic() > end:
-            code = state(now or {}).get("ExitCode")
-            said = state(now or {}).get("Error") or f"it ended at once, status {code}"
+        if now is None:
+            said = "it ended at once and removed itself"
+            raise Refused("container-not-started", container=name_of(about), detail=said)
+        ended = state(now).get("Status") in ("exited", "dead")
+        if ended and not state(now).get("Error"):
+            return {**record(now, port), "inode": since, "offset": 0}  # its log says why
+        if ended or time.monotonic() > end:
+            said = state(now).get("Error") or f"it has no process after {UP:g} s"
             raise Refused("container-not-started", container=name_of(about), detail=said)
         time.sleep(0.05)
 
