@@ -140,13 +140,11 @@ class Sessions:
         self._history = _Histories(self._point)
         self._open: dict[str, SessionRecorder] = {}
         self._of: dict[str, object] = {}
-        self._at = 0.0
         self.recorders: list[SessionRecorder] = []
 
     def take(self, events: Iterable[ev.Event]) -> None:
         """Fold them in."""
         for event in events:
-            self._at = event.at
             self._state = fold(self._state, event)
             self._history.add(event)
 
