@@ -265,6 +265,25 @@ async def test_a_lock_that_was_taken_away_ends_our_part(servers: Servers, host: 
     assert len(servers.mine()) == 1
 
 
+async def test_who_lost_the_lock_while_the_old_server_ends_starts_none(
+    servers: Servers, host: LocalHost
+) -> None:
+    old = servers.start(SGLANG_FAKE_IGNORE_TERM="1")
+    plan = servers.plan(guard=Guard(drain_seconds=0.0, stop_seconds=1.0))
+    restart = Restart(host, plan, replaces=old, owner=ANN, limits=QUICK)
+
+    async def taken_while_it_ends() -> None:
+        async for progress in restart.progress():
+            if progress.standing.state == "stopping":
+                servers.lock.write_text('{"launch": "another"}')
+
+    with pytest.raises(Detached, match="took the lock"):
+        await taken_while_it_ends()
+    assert restart.standing.state == "starting"
+    servers.reap()
+    assert servers.mine() == []
+
+
 async def test_what_is_not_there_cannot_be_resumed(servers: Servers, host: LocalHost) -> None:
     with pytest.raises(AgentRefused, match="no launch nobody"):
         await Restart.resume(host, "nobody", owner=ANN)
