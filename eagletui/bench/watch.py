@@ -189,7 +189,7 @@ class Watch:
         found = []
         if failed:
             what = f": {'; '.join(sorted(set(reasons))[:3])}" if reasons else ""
-            found.append(f"{failed} requests failed{what}")
+            found.append(f"{failed} request{'s' * (failed != 1)} failed{what}")
         found += self._count_warnings()
         if self._loops.words:
             found.append(self._loops.words)

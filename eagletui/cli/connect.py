@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from eagletui.cli.benchmarking import HostBenchmarker
 from eagletui.cli.options import api_key_from
 from eagletui.cli.shelf import all_profiles
+from eagletui.cli.switch_measured import MeasuredRuns
 from eagletui.cli.switching import HostSwitcher
 from eagletui.host.base import Host
 from eagletui.host.open import open_host
@@ -75,4 +76,5 @@ def make_switcher(host: Host) -> HostSwitcher:
         profiles=all_profiles(),
         installations=InstallationMemory(installations_folder()),
         launches=LaunchMemory(launches_file()),
+        measured=MeasuredRuns(host.name),
     )

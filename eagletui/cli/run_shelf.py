@@ -91,6 +91,20 @@ class DiskShelf:
 
         return await _on_disk(read)
 
+    async def series(self, runs: Sequence[str]) -> Mapping[str, Mapping[str, Window]]:
+        """How runs went, where that was kept."""
+
+        def read(database: Database, _: Runs) -> Mapping[str, Mapping[str, Window]]:
+            return {
+                run: {
+                    name: Window(points.times, points.mean, points.joined)
+                    for name, points in found.items()
+                }
+                for run, found in SeriesStore(database).overviews(runs).items()
+            }
+
+        return await _on_disk(read)
+
     async def save(self, name: str, runs: Sequence[str], baseline: str) -> None:
         """Keep a comparison under a name."""
         saved = SavedComparison(name=name, saved=time.time(), runs=tuple(runs), baseline=baseline)

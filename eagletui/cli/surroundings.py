@@ -17,7 +17,7 @@ from eagletui.host.gpus import GpuReader
 from eagletui.host.topology import all_linked
 from eagletui.model.bodies import body_of
 from eagletui.model.errors import EagletuiError, HostError
-from eagletui.model.launches import profile_of
+from eagletui.model.launches import Started, started
 from eagletui.model.literals import Literals
 from eagletui.model.profile import FlagValue
 from eagletui.model.run import Surroundings
@@ -51,13 +51,13 @@ async def look_around(
 ) -> Surroundings:
     """Everything that can be known; what does not answer stays unknown."""
     process = target.process
-    info, gpus, versions, driver, profile = await asyncio.gather(
+    info, gpus, versions, driver, launch = await asyncio.gather(
         server_info(session, target.url, headers, target.secrets),
         _or(GpuReader(host).read(), ()),
         # A container has an installation of its own.
         _or(_versions(host, "" if process.container else process.python), {}),
         _or(_driver(host), ""),
-        _profile(host, process.pid),
+        _started(host, process.pid),
     )
     ours: list[Gpu] = [gpu for gpu in gpus if not process.gpus or gpu.index in process.gpus]
     linked = await _or(all_linked(host), None) if len(ours) > 1 else None
@@ -71,7 +71,7 @@ async def look_around(
     return Surroundings(
         host=visible(host.name),
         model=info.model or process.model,
-        profile=visible(profile),
+        profile=visible(launch.profile),
         argv=process.argv,
         arguments=_flags(info.args),
         speculative=speculative,
@@ -80,6 +80,7 @@ async def look_around(
         gpus=tuple(visible(gpu.name) for gpu in ours),
         topology="" if linked is None else "NVLink" if linked else "PCIe",
         tensor_parallel=info.tp_size if info.args else process.tp_size,
+        load_seconds=launch.load_seconds,
         memory_bytes=(
             int(sum(m for m in memory if m is not None) * _MIB) if ours and None not in memory
             else None
@@ -123,18 +124,18 @@ async def _versions(host: Host, python: str) -> dict[str, str]:
     return names
 
 
-async def _profile(host: Host, pid: int | None) -> str:
-    """What the host's launches say it was started with; a host without any has no say."""
+async def _started(host: Host, pid: int | None) -> Started:
+    """What the host's launches say of its start; a host without any has no say."""
     if pid is None:
-        return ""
+        return Started()
     try:
         stat = await host.run(["cat", f"/proc/{pid}/stat"], timeout=10.0)
         # Behind the name, which may hold anything, it is the twentieth: ticks since the boot.
         start = int(stat.stdout.rpartition(b")")[2].split()[19])
         kept = await asked_once(host, "list")
     except (EagletuiError, ValueError, IndexError):
-        return ""
-    return profile_of(kept["launches"], (pid, start))
+        return Started()
+    return started(kept["launches"], (pid, start))
 
 
 async def _driver(host: Host) -> str:

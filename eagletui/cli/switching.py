@@ -18,6 +18,7 @@ from eagletui.cli.profile_import import chosen, import_lines, imported_server, w
 from eagletui.cli.running_base import Base, base_of, exact
 from eagletui.cli.switch_asking import HostAsking
 from eagletui.cli.switch_locks import is_free, lock_of, unfinished_of
+from eagletui.cli.switch_measured import MeasuredRuns
 from eagletui.cli.switch_menu import combined_with, menu_of
 from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import (
@@ -83,6 +84,7 @@ class HostSwitcher:
         profiles: what can be chosen.
         installations: where the options of SGLangs are kept.
         launches: what was learned of load times.
+        measured: what was measured before; None shows nothing of it.
         reconnect: called after a loss, before the next try; None waits for whoever keeps the host.
         clock: the user's, seconds since the epoch.
     """
@@ -94,6 +96,7 @@ class HostSwitcher:
         profiles: Profiles,
         installations: InstallationMemory,
         launches: LaunchMemory,
+        measured: MeasuredRuns | None = None,
         limits: Limits | None = None,
         reconnect: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.time,
@@ -101,6 +104,7 @@ class HostSwitcher:
         self._host = host
         self._profiles = profiles
         self._launches = launches
+        self._measured = measured
         self._limits = limits or Limits()
         self._reconnect = reconnect or _kept_by_another
         self._clock = clock
@@ -121,6 +125,8 @@ class HostSwitcher:
         """What can be chosen in the place of this server."""
         self._base = None
         self._host_says.forget()
+        if self._measured is not None:
+            self._measured.forget()
         if pid is not None:
             found = await find_servers(self._host)
             raw = next((server for server in found.servers if server.pid == pid), None)
@@ -177,6 +183,9 @@ class HostSwitcher:
         release = told_version(base.version) if base is not None else None
         load, launches = await asyncio.to_thread(self._load, plan)
         before = base.plan if base is not None and here else StartPlan(argv=())
+        measured = None
+        if self._measured is not None:
+            measured = await asyncio.to_thread(self._measured.last, plan)
         return Preview(
             choice=choice,
             name=visible(plan.profile) or (BEFORE if choice.back else ""),
@@ -198,6 +207,7 @@ class HostSwitcher:
             guard=plan.guard,
             load=load,
             launches=launches,
+            measured=measured,
             before=self._going_back.before if choice.back else None,
         )
 

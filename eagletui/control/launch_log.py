@@ -27,6 +27,7 @@ class LaunchLog:
         ended: whether a line said that the launch is over.
         moved: monotonic time of the last byte.
         phases: seconds by phase, as the log tells.
+        load_seconds: from its first line to the ready line; None before that.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class LaunchLog:
         self.ended = False
         self.moved = time.monotonic()
         self.phases: dict[str, float] = {}
+        self.load_seconds: float | None = None
         self.version = ""
 
     @property
@@ -93,6 +95,7 @@ class LaunchLog:
         for event in events:
             if isinstance(event, ev.ServerReady):
                 self.ready = True
+                self.load_seconds = event.seconds
             elif isinstance(event, ev.Diagnosed):
                 self._diagnoses.append(event.diagnosis)
                 self.ended = self.ended or event.ended

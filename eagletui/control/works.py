@@ -123,6 +123,7 @@ class Works:
             note = {
                 **self._job.noted(),
                 "phases": log.phases if log is not None else {},
+                "load_seconds": log.load_seconds if log is not None else None,
                 "version": log.version if log is not None else "",
             }
             try:

@@ -116,6 +116,10 @@ class RunShelf(Protocol):
         """Other words for a run; None leaves them as they are."""
         ...
 
+    async def series(self, runs: Sequence[str]) -> Mapping[str, Mapping[str, Window]]:
+        """What is kept of how runs went, by id and name of the series, a few hundred points."""
+        ...
+
     async def session(self, session: str) -> Mapping[str, Window]:
         """The series of a session by name, whole."""
         ...

@@ -60,12 +60,27 @@ def earlier(records: Sequence[Record], port: int, present: Id | None) -> Earlier
     return _ready(ours, process)
 
 
-def profile_of(records: Sequence[Record], process: Id) -> str:
-    """The profile that a process was started with; "" where no launch tells."""
+class Started(NamedTuple):
+    """How a process was started.
+
+    Attributes:
+        profile: "" where no launch tells.
+        load_seconds: until it was ready; None where no launch tells.
+    """
+
+    profile: str = ""
+    load_seconds: float | None = None
+
+
+def started(records: Sequence[Record], process: Id) -> Started:
+    """What the launch tells that started a process."""
     for record in records:
         if process == _process(record, "new"):
-            return _text(record, "profile")
-    return ""
+            known = "load_seconds" in record and record["load_seconds"] is not None
+            return Started(
+                _text(record, "profile"), _number(record, "load_seconds") if known else None
+            )
+    return Started()
 
 
 def left(records: Sequence[Record]) -> list[Record]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from eagletui.model.secret_names import is_harmless, is_secret_name
@@ -94,9 +94,14 @@ def _form(example: str, before: str, secret: str, needles: tuple[str, ...]) -> F
 
     A group `name` of the one has to be a secret's; of the other, the marks of a group `open` stay.
     """
-    head, value = re.compile(f"(?ai){before}"), re.compile(f"(?ai){secret}")
+
+    @cache
+    def compiled() -> tuple[re.Pattern[str], re.Pattern[str]]:
+        # At the first text with a needle: all of them together cost what a command need not pay.
+        return re.compile(f"(?ai){before}"), re.compile(f"(?ai){secret}")
 
     def hide(text: str) -> str:
+        head, value = compiled()
         parts: list[str] = []
         done = 0
         for found in head.finditer(text):

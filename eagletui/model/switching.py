@@ -121,6 +121,23 @@ class Menu(Data, frozen=True):
         return self.speculative if part == "speculative" else self.environments
 
 
+class Measured(Data, frozen=True):
+    """What a run said of a combination.
+
+    Attributes:
+        name: of the run.
+        began: when, user's clock.
+        concurrency: requests at once; of several, the lowest.
+        accept_length: None where it does not speculate, or nothing said.
+    """
+
+    name: str
+    began: float
+    concurrency: int
+    tok_s: float
+    accept_length: float | None = None
+
+
 class Preview(Data, frozen=True):
     """What a choice would do; nothing of it is a secret.
 
@@ -135,6 +152,7 @@ class Preview(Data, frozen=True):
         asked: whether the host was asked, or only the tables of releases.
         load: seconds that launches of this model took here, None where nothing was learned.
         launches: how many launches `load` comes from.
+        measured: the last run of this model, speculation and NCCL environment on this host.
         before: what is gone back to, for `Choice.back`.
     """
 
@@ -152,6 +170,7 @@ class Preview(Data, frozen=True):
     guard: Guard = Guard()
     load: float | None = None
     launches: int = 0
+    measured: Measured | None = None
     before: Before | None = None
 
     @property

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from textual.content import Content
 
 from eagletui.model.compare import Comparison, Judgement, Side, Verdict
 from eagletui.model.figures import Figures
+from eagletui.model.series import Window
 from eagletui.model.statistics import Interval
 from eagletui.model.text import visible
 from eagletui.store.reports.sheets import change, difference_sheet, names
@@ -295,6 +297,37 @@ def curve(comparison: Comparison, concurrency: int) -> tuple[CurvePoint, ...]:
         if k not in found or found[k].tok_s < point.tok_s:
             found[k] = point
     return tuple(found[k] for k in sorted(found))
+
+
+class RunCurve(NamedTuple):
+    """A run's series: seconds since its first point, values, and whether a point joins the last."""
+
+    name: str
+    seconds: tuple[float, ...]
+    values: tuple[float, ...]
+    joined: tuple[bool, ...]
+
+
+def overlaid(
+    comparison: Comparison, series: Mapping[str, Mapping[str, Window]], name: str
+) -> tuple[RunCurve, ...]:
+    """A series of every run that has it, each from its own beginning on."""
+    found = []
+    for side, called in zip(comparison.sides, names(comparison), strict=True):
+        window = series.get(side.run.id, {}).get(name)
+        if window is None or not len(window.times):
+            continue
+        points: list[tuple[float, float, bool]] = []
+        whole = False
+        for time, value, joined in zip(*window, strict=True):
+            finite = math.isfinite(value)
+            if finite:
+                points.append((time - window.times[0], value, bool(joined) and whole))
+            whole = finite
+        if points:
+            seconds, values, joins = zip(*points, strict=True)
+            found.append(RunCurve(visible(called), seconds, values, joins))
+    return tuple(found)
 
 
 def curved(comparison: Comparison) -> int | None:

@@ -104,6 +104,7 @@ def effect(preview: Preview, view: View, width: int) -> list[Content]:
     lines += [part for finding in others for part in finding_lines(finding, width)]
     lines += [line(part) for part in _indented(in_flight(preview, view), "■ ", width)]
     lines += [line((part, "$quiet")) for part in _indented(known(preview), "◷ ", width)]
+    lines += [line(part) for part in _indented(measured(preview, view.now), "≈ ", width)]
     lines += command_lines(preview, width)
     return lines
 
@@ -177,6 +178,18 @@ def known(preview: Preview) -> str:
     return f"loads in about {words.seconds(preview.load)} ({launches} of this model here)"
 
 
+def measured(preview: Preview, now: float) -> str:
+    """What was measured last of this combination; "" where nothing was."""
+    last = preview.measured
+    if last is None:
+        return ""
+    accept = f", accept length {last.accept_length:.2f}" if last.accept_length is not None else ""
+    return (
+        f"last measured {words.ago(now - last.began)}: {words.rate(last.tok_s)} tok/s at "
+        f"{last.concurrency}{accept} ({last.name})"
+    )
+
+
 def command_lines(preview: Preview, width: int) -> list[Content]:
     """The whole start as it will be, secrets masked."""
     lines = [Content("")]
@@ -225,6 +238,7 @@ def questions(preview: Preview, view: View) -> tuple[Question, ...]:
                     _counted(preview),
                     in_flight(preview, view),
                     known(preview),
+                    measured(preview, view.now),
                 )
                 if text
             ),

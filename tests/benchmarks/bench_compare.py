@@ -48,7 +48,6 @@ def rows() -> list[dict[str, str]]:
         names = _made(Path(folder) / "runs.db")
         # An installation has its bytecode; the first turn writes it where there is none.
         environment = {**os.environ, "EAGLETUI_DATA": folder, "PYTHONPYCACHEPREFIX": folder}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         compare = [sys.executable, "-m", "eagletui", "compare", *names]
         commands = {
             "table": compare,

@@ -29,7 +29,12 @@ def _agent(records: list[dict[str, Any]] | None) -> Any:
 def _record(off: int = 0) -> dict[str, Any]:
     """A launch that started this very process, or one of its number that began otherwise."""
     start = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    return {"profile": "k3", "port": 1, "new": {"pid": os.getpid(), "start": start + off}}
+    return {
+        "profile": "k3",
+        "load_seconds": 71.5,
+        "port": 1,
+        "new": {"pid": os.getpid(), "start": start + off},
+    }
 
 
 @pytest.mark.parametrize(
@@ -41,6 +46,7 @@ def _record(off: int = 0) -> dict[str, Any]:
         ([_record()], None, ""),
         ([_record()], 2**22 + 1, ""),
     ],
+    ids=["it", "another of its number", "no say", "no process", "no such process"],
 )
 async def test_a_profile_is_that_of_the_very_process(
     records: list[dict[str, Any]] | None,
@@ -49,4 +55,5 @@ async def test_a_profile_is_that_of_the_very_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(surroundings, "asked_once", _agent(records))
-    assert await surroundings._profile(LocalHost(), pid) == profile
+    found = await surroundings._started(LocalHost(), pid)
+    assert found == (profile, 71.5 if profile else None)

@@ -17,7 +17,16 @@ from eagletui.control.api import Limits, Running
 from eagletui.engine.flagwords import same_flag
 from eagletui.host.local import LocalHost
 from eagletui.model.errors import EagletuiError
-from eagletui.model.switching import PARTS, Change, Choice, Moment, ProfileTaken, SwitchRefused
+from eagletui.model.profile import StartPlan
+from eagletui.model.switching import (
+    PARTS,
+    Change,
+    Choice,
+    Measured,
+    Moment,
+    ProfileTaken,
+    SwitchRefused,
+)
 from eagletui.store.installations import InstallationMemory
 from eagletui.store.launches import LaunchMemory
 from eagletui.store.places import profiles_folder
@@ -135,6 +144,29 @@ async def test_what_takes_nothing_away_but_sets_the_same_runs(
     menu = await switcher.menu(old.pid)
     assert [row.name for row in menu.environments if row.runs] == ["", "both"]
     assert [row.name for row in menu.speculative if row.runs] == ["", "off"]
+
+
+async def test_what_was_measured_of_a_combination_is_told_with_it(
+    servers: Servers, switcher: HostSwitcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Measured(name="k5", began=1.0, concurrency=1, tok_s=344.0)
+
+    class Known:
+        forgotten = 0
+
+        def forget(self) -> None:
+            self.forgotten += 1
+
+        def last(self, plan: StartPlan) -> Measured | None:
+            return told if "5" in plan.argv else None
+
+    known = Known()
+    monkeypatch.setattr(switcher, "_measured", known)
+    await switcher.menu(started(servers).pid)
+    assert known.forgotten == 1
+    assert (await switcher.preview(Choice(), ask=False)).measured is None
+    chain5 = await switcher.preview(Choice(speculative="chain-5"), ask=False)
+    assert chain5.measured == told
 
 
 async def test_the_difference_is_exact_and_no_secret_leaves(

@@ -15,6 +15,7 @@ from eagletui.control.api import Limits, Outcome, Owner, Progress, Running
 from eagletui.control.restart import Restart
 from eagletui.host.base import Host
 from eagletui.host.local import LocalHost
+from eagletui.model.launches import started
 from eagletui.model.profile import Guard, StartPlan
 from tests.control.servers import Servers, alive, argv, environ, stat, wait_for
 
@@ -88,6 +89,10 @@ async def test_a_server_is_replaced_by_the_one_that_was_asked_for(
     assert servers.mine() == [new]
     assert not servers.lock.exists()
     assert state["standing"]["state"] == "ready"
+    process = (new, state["new"]["start"])
+    load = started(servers.launches()[::-1], process).load_seconds
+    assert load is not None
+    assert 0.0 <= load < restart.seconds + 1.0  # a log's stamps have whole seconds
 
 
 async def test_what_ran_is_kept_whole_and_private(servers: Servers, host: LocalHost) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagletui.model.launches import Earlier, earlier, left, profile_of
+from eagletui.model.launches import Earlier, earlier, left, started
 
 P = 30000
 HAND = 5
@@ -95,9 +95,9 @@ def test_the_profile_of_a_process_is_that_of_the_launch_that_started_it(
     pid: int, profile: str
 ) -> None:
     records = [FAILED, SECOND, BY_HAND]
-    assert profile_of(records, (pid, pid * 10)) == profile
+    assert started(records, (pid, pid * 10)).profile == profile
     # The same number after a reboot is another process.
-    assert profile_of(records, (pid, pid * 10 + 1)) == ""
+    assert started(records, (pid, pid * 10 + 1)) == ("", None)
 
 
 def test_what_was_left_is_offered_until_a_later_launch_replaced_it() -> None:

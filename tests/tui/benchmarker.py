@@ -38,7 +38,7 @@ LOOPED = CellLine(
     failed=1,
     stopped="looped",
     why="9 of 16 outputs loop: at their end 0.02 to 0.11 of the pairs of words are distinct.",
-    warnings=("1 requests failed: no connection",),
+    warnings=("1 request failed: no connection",),
 )
 
 

@@ -147,6 +147,19 @@ class FakeShelf:
         by_id = {run.id: run for run in RUNS}
         return compare([by_id[run] for run in runs], baseline)
 
+    async def series(self, runs: Sequence[str]) -> Mapping[str, Mapping[str, Window]]:
+        """Of the first two: a point each five seconds; between two cells of the one is a gap."""
+        times = [NOW - 7200 + 5.0 * n for n in range(37)]
+        joined = [int(n % 19 > 0) for n in range(37)]
+        first = {
+            "tok_s": Window(times, [96.0 + n % 5 for n in range(37)], joined),
+            "accept_length": Window(times, [2.0 + n % 5 / 20 for n in range(37)], joined),
+        }
+        later = [time + 9000.0 for time in times[:25]]
+        second = {"tok_s": Window(later, [91.0 - n % 3 for n in range(25)], [1] * 25)}
+        known = {RUNS[0].id: first, RUNS[1].id: second}
+        return {run: known[run] for run in runs if run in known}
+
     async def save(self, name: str, runs: Sequence[str], baseline: str) -> None:
         """Remember."""
         self.wishes.append(("save", (name, tuple(runs), baseline)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Mapping
 
 from textual import on
 from textual.containers import VerticalScroll
@@ -14,14 +14,16 @@ from textual.widgets import Static
 from eagletui.model.compare import Comparison
 from eagletui.model.errors import EagletuiError
 from eagletui.model.keeping import ReportForm, RunShelf
+from eagletui.model.series import Window
 from eagletui.model.text import visible
 from eagletui.store.reports.sheets import name_of
 from eagletui.tui.bindings import bindings_for
-from eagletui.tui.comparing import curve, curved, lines
+from eagletui.tui.comparing import curve, curved, lines, overlaid
 from eagletui.tui.draw import line, page, wrap
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
+from eagletui.tui.widgets.chart_overlay import Overlay
 from eagletui.tui.widgets.chart_steps import StepCurve
 
 READ_FOR = 15.0
@@ -52,6 +54,18 @@ class NotCompared(Message):
         self.error = error
 
 
+class SeriesRead(Message):
+    """How the runs went, where that was kept."""
+
+    def __init__(self, series: Mapping[str, Mapping[str, Window]]) -> None:
+        super().__init__()
+        self.series = series
+
+
+# Series that are drawn over each other: name, title, unit.
+OVERLAID = (("tok_s", "tok/s over time", "tok/s"), ("accept_length", "accept length over time", ""))
+
+
 class CompareScreen(EagleScreen):
     """One page that scrolls.
 
@@ -71,12 +85,16 @@ class CompareScreen(EagleScreen):
         self._shelf, self._runs, self._baseline, self._saved_as = shelf, runs, baseline, name
         self._comparison: Comparison | None = None
         self._problem: EagletuiError | None = None
+        self._series: Mapping[str, Mapping[str, Window]] = {}
         self._said = Content("")
 
     def body(self) -> Iterator[Widget]:
         with VerticalScroll(id="compared", classes="panel"):
             yield Static(id="figures")
-            yield StepCurve(id="curve", marker=self.eagle.settings.marker)
+            marker = self.eagle.settings.marker
+            yield StepCurve(id="curve", marker=marker)
+            for name, title, unit in OVERLAID:
+                yield Overlay(title, unit, id=f"over-{name}", marker=marker)
 
     def on_mount(self) -> None:
         """Read the runs."""
@@ -92,10 +110,10 @@ class CompareScreen(EagleScreen):
     async def _compare(self) -> None:
         try:
             found = await self._shelf.compare(self._runs, self._baseline)
+            self.post_message(Compared(found))
+            self.post_message(SeriesRead(await self._shelf.series(self._runs)))
         except EagletuiError as error:
             self.post_message(NotCompared(error))
-        else:
-            self.post_message(Compared(found))
 
     async def _write(self, work: Awaitable[str | None], title: str, text: str = "") -> None:
         try:
@@ -112,6 +130,11 @@ class CompareScreen(EagleScreen):
         self._comparison, self._problem = message.comparison, None
         self._baseline = message.comparison.baseline
         self.eagle.refresh_keys()
+
+    @on(SeriesRead)
+    def _take_series(self, message: SeriesRead) -> None:
+        self._series = message.series
+        self.refresh_view()
 
     @on(NotCompared)
     def _not_compared(self, message: NotCompared) -> None:
@@ -145,6 +168,7 @@ class CompareScreen(EagleScreen):
             text.update(said)
             self.call_after_refresh(text.refresh, layout=True)
         self._show_curve()
+        self._show_overlays()
 
     def _title(self) -> str:
         if self._comparison is None:
@@ -181,6 +205,14 @@ class CompareScreen(EagleScreen):
         widget.set_class(at is None, "-off")
         if found is not None and at is not None:
             widget.show(curve(found, at))
+
+    def _show_overlays(self) -> None:
+        found = self._comparison if self._problem is None else None
+        for name, _, _ in OVERLAID:
+            curves = overlaid(found, self._series, name) if found is not None else ()
+            widget = self.query_one(f"#over-{name}", Overlay)
+            widget.set_class(not curves, "-off")
+            widget.show(curves)
 
     # --- actions ------------------------------------------------------------------------------
 

@@ -159,13 +159,7 @@ def time_ticks(
 ) -> list[tuple[float, str]]:
     """Moments to name below the chart, at most `room`: relative to `now`, or by the clock."""
     span = end - begin
-    unit = next(unit for unit in TIME_UNITS if span <= unit.longest * _SLACK)
-    units = span / unit.seconds
-    within = [each for each in unit.steps if each <= units * _SLACK] or [unit.steps[0]]
-    fitting = [each for each in within if units / each <= max(1, room) * _SLACK] or within[-1:]
-    # With a step that divides the span, the left edge has its label as well.
-    whole = (each for each in fitting[:2] if abs(units / each - round(units / each)) < 1e-4)
-    each = next(whole, fitting[0])
+    unit, each = _step(span, room)
     step = each * unit.seconds
     if now is not None:
         count = int(min(span / step * _SLACK, 1000))
@@ -178,6 +172,27 @@ def time_ticks(
         (n * step - offset, clock(n * step - offset, seconds=step < _MINUTE, day=step >= _DAY))
         for n in range(first, last + 1)
     ]
+
+
+def after_ticks(span: float, room: int) -> list[tuple[float, str]]:
+    """Moments of a span that begins at 0, at most `room` and the beginning: `0`, `30s`, `2m`."""
+    unit, each = _step(span, room)
+    count = int(min(span / (each * unit.seconds) * _SLACK, 1000))
+    return [
+        (n * each * unit.seconds, f"{n * each:.6g}{unit.name}" if n else "0")
+        for n in range(count + 1)
+    ]
+
+
+def _step(span: float, room: int) -> tuple[TimeUnit, float]:
+    """The unit of an axis, and how many of it lie between two ticks."""
+    unit = next(unit for unit in TIME_UNITS if span <= unit.longest * _SLACK)
+    units = span / unit.seconds
+    within = [each for each in unit.steps if each <= units * _SLACK] or [unit.steps[0]]
+    fitting = [each for each in within if units / each <= max(1, room) * _SLACK] or within[-1:]
+    # With a step that divides the span, the left edge has its label as well.
+    whole = (each for each in fitting[:2] if abs(units / each - round(units / each)) < 1e-4)
+    return unit, next(whole, fitting[0])
 
 
 def _before(count: float, unit: TimeUnit) -> str:
