@@ -112,11 +112,17 @@ def end(mark: str, theirs: int) -> None:
 def tidy(mark: str) -> None:
     """Remove the folders of a daemon that could not do it itself."""
     for folder in Path(tempfile.gettempdir()).glob(f"*{mark}*"):
-        mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-        for mount in sorted(mounts, reverse=True):
-            if Path(mount).is_relative_to(folder):
-                subprocess.run(["umount", "--lazy", mount], capture_output=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        for mount in sorted(mounts(folder), reverse=True):
+            subprocess.run(["umount", "--lazy", mount], capture_output=True)
+        if not mounts(folder):  # what is mounted there is not ours to remove
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def mounts(folder: Path) -> list[str]:
+    """What is mounted in a folder."""
+    rows = Path("/proc/self/mountinfo").read_text().splitlines()
+    places = (row.split()[4] for row in rows)
+    return [place for place in places if Path(place).is_relative_to(folder)]
 
 
 if __name__ == "__main__":

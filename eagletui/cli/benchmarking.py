@@ -177,12 +177,14 @@ class _Benchmark:
 
     def say(self, words: str) -> None:
         """A line for the person."""
-        if words not in self._moment.said:
-            self._set(said=(*self._moment.said, visible(words)))
+        if (line := visible(words)) not in self._moment.said:
+            self._set(said=(*self._moment.said, line))
 
     async def so_far(self, run: Run) -> None:
         """One more was measured."""
-        self._set(measured=tuple(cell_line(run, cell) for cell in run.cells))
+        measured = self._moment.measured
+        new = (cell_line(run, cell) for cell in run.cells[len(measured) :])
+        self._set(measured=(*measured, *new))
 
     def fail(self, error: EagletuiError) -> None:
         """It could not be measured, or not to its end."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
+from eagletui.store.runs.errors import RunsDamaged
 from eagletui.store.runs.runs import Comparison as SavedComparison
 from eagletui.store.runs.runs import RunRow, Runs
 from eagletui.store.runs.series import SeriesStore, Session
@@ -54,23 +54,28 @@ class DiskShelf:
 
         def read(database: Database, runs: Runs) -> Kept:
             series = SeriesStore(database)
-            return Kept(
-                runs=tuple(self._run(runs, row) for row in runs.rows()),
-                comparisons=tuple(
-                    KeptComparison(name=visible(one.name), runs=one.runs, baseline=one.baseline)
-                    for one in runs.comparisons()
-                ),
-                sessions=tuple(
-                    self._session(series, one) for one in series.sessions()[:MOST_SESSIONS]
-                ),
-            )
+            with database.read():  # one view: a run that is removed meanwhile is in all of it
+                return Kept(
+                    runs=tuple(self._run(runs, row) for row in runs.rows()),
+                    comparisons=tuple(
+                        KeptComparison(name=visible(one.name), runs=one.runs, baseline=one.baseline)
+                        for one in runs.comparisons()
+                    ),
+                    sessions=tuple(
+                        self._session(series, one) for one in series.sessions()[:MOST_SESSIONS]
+                    ),
+                )
 
         return await _on_disk(read)
 
     def _run(self, runs: Runs, row: RunRow) -> KeptRun:
+        damaged = KeptRun(id=row.id, name=visible(row.name), began=row.began, damaged=True)
         if row.damaged:
-            return KeptRun(id=row.id, name=visible(row.name), began=row.began, damaged=True)
-        return kept_run(runs.get(row.id))
+            return damaged
+        try:
+            return kept_run(runs.get(row.id))
+        except RunsDamaged:
+            return damaged  # in what a list of rows passes over
 
     def _session(self, series: SeriesStore, session: Session) -> KeptSession:
         key = session.id, session.ended
@@ -213,11 +218,22 @@ def kept_session(series: SeriesStore, session: Session) -> KeptSession:
     )
 
 
-def _mean_of(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
 def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
-    """Over what is kept of a series, where it was above zero: while the server worked."""
-    return _mean_of([value for value in series.buckets(session.id, name).mean if value > 0.0])
+    """Over the time in which what is kept of a series was above zero: while the server worked.
+
+    By time, because the older part of a session is kept in fewer and longer buckets.
+    """
+    try:
+        kept = series.buckets(session.id, name)
+    except RunsDamaged:
+        return None  # the rest of the list is not
+    total = whole = 0.0
+    span = 1.0
+    for index, value in enumerate(kept.mean):
+        # Before a gap, and at the end, it is as long as the one before.
+        if index + 1 < len(kept.times) and kept.joined[index + 1]:
+            span = kept.times[index + 1] - kept.times[index]
+        if value > 0.0:
+            total += value * span
+            whole += span
+    return total / whole if whole else None

@@ -85,6 +85,8 @@ class SessionKeeper:
 
         What an old log tells of the time before was watched by another session, or by nobody.
         """
+        if self._closing:
+            return
         self._waiting.extend(
             event
             for event in events
@@ -99,6 +101,17 @@ class SessionKeeper:
         self._thread.join(timeout)
 
     def _run(self) -> None:
+        try:
+            self._keep_on()
+        except Exception as error:
+            # A thread that dies tells nobody, and what waits for it grows.
+            self._closing = True
+            self._waiting.clear()
+            self.words = (
+                f"A fault of eagletui ended it: {visible(f'{type(error).__name__}: {error}')}"
+            )
+
+    def _keep_on(self) -> None:
         while not self._closing:
             self._wake.wait(self._every)
             closing = self._closing
@@ -140,13 +153,11 @@ class Sessions:
         self._history = _Histories(self._point)
         self._open: dict[str, SessionRecorder] = {}
         self._of: dict[str, object] = {}
-        self._at = 0.0
         self.recorders: list[SessionRecorder] = []
 
     def take(self, events: Iterable[ev.Event]) -> None:
         """Fold them in."""
         for event in events:
-            self._at = event.at
             self._state = fold(self._state, event)
             self._history.add(event)
 

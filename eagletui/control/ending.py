@@ -31,8 +31,12 @@ class Ending:
     async def drained(self) -> Happened:
         """Wait until no request runs, as long as the guard allows."""
         http = self._old_http()
-        end = time.monotonic() + self._job.facts.guard.drain_seconds
+        renewed = time.monotonic()
+        end = renewed + self._job.facts.guard.drain_seconds
         while http is not None:
+            if time.monotonic() - renewed >= self._job.limits.renew:
+                renewed = time.monotonic()
+                await self._job.note()
             running = await http.running()
             if running is None:
                 # Was it the connection? Then this raises, and the state is done again.

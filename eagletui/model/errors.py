@@ -21,7 +21,16 @@ class EagletuiError(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        return "\n".join(part for part in (self.what, self.meaning, self.advice) if part)
+        return "\n".join(self._parts)
+
+    @property
+    def sentences(self) -> str:
+        """All of it in one line."""
+        return " ".join(self._parts)
+
+    @property
+    def _parts(self) -> list[str]:
+        return [part for part in (self.what, self.meaning, self.advice) if part]
 
 
 class UsageError(EagletuiError):

@@ -78,9 +78,8 @@ class Import:
         try:
             await work
         except EagletuiError as error:
-            text = " ".join(part for part in (error.what, error.meaning, error.advice) if part)
             self._app.notify(
-                visible(text),
+                visible(error.sentences),
                 title="Not written",
                 severity="error",
                 timeout=READ_FOR,

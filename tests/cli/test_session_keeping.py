@@ -134,6 +134,19 @@ def test_a_disk_that_is_lost_is_said_once_and_ends_nothing(tmp_path: Path) -> No
     assert "\x1b" not in keeper.words
 
 
+def test_a_fault_is_said_and_nothing_waits_for_who_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*_: object) -> None:
+        raise ZeroDivisionError("no \x1b[31mway")
+
+    monkeypatch.setattr(Sessions, "take", wrong)
+    keeper = kept(tmp_path / "runs.db", SERVING)
+    assert keeper.words == "A fault of eagletui ended it: ZeroDivisionError: no way"
+    keeper.put(NOW, SERVING)
+    assert not keeper._waiting
+
+
 def test_what_could_not_be_written_comes_with_the_next_try(tmp_path: Path) -> None:
     sessions = Sessions("gpu1")
     sessions.take(SERVING)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,7 @@ from eagletui.control.agent import AgentRefused
 from eagletui.control.owner import Owner, began, is_gone
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
-from eagletui.hostside.agent import lock
+from eagletui.hostside.agent import kept, lock, requests
 from eagletui.hostside.agent.base import Refused
 from tests.control.servers import Servers
 from tests.control.test_restart import ANN, QUICK, driven, states
@@ -104,6 +106,33 @@ def test_what_is_another_s_is_not_given_back(servers: Servers) -> None:
     assert not lock.own_lock("it", owner("b"))
     lock.give_back("it", owner("a"))
     assert held_by() == ""
+
+
+def noting(name: str) -> dict[str, Any]:
+    note = {"standing": name}
+    return {"do": "note", "launch": "it", "owner": owner(name), "note": note}
+
+
+def test_who_lost_the_lock_writes_nothing_over_what_another_wrote(servers: Servers) -> None:
+    lock.take_lock("it", owner("b"), "")
+    assert requests.attended(noting("b")) == {"ours": True}
+    assert requests.attended(noting("a")) == {"ours": False}
+    assert kept.launch_state("it")["standing"] == "b"
+
+
+def test_a_note_waits_for_a_request_that_may_be_writing(servers: Servers) -> None:
+    """Both read all that is kept of the launch and write all of it."""
+    lock.take_lock("it", owner("a"), "")
+    kept.update("it", again=False)
+    folder = os.open(kept.launch_folder("it"), os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    note = threading.Thread(target=requests.attended, args=[noting("a")])
+    note.start()
+    note.join(0.3)
+    assert "standing" not in kept.launch_state("it")
+    os.close(folder)
+    note.join()
+    assert kept.launch_state("it")["standing"] == "a"
 
 
 def test_a_guard_that_nobody_lets_go_is_said(

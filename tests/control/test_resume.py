@@ -232,6 +232,24 @@ async def test_a_live_eagletui_s_launch_is_not_taken_over(
         await Restart.resume(host, restart.launch, owner=other)
 
 
+async def test_who_waits_for_requests_shows_that_the_lock_is_in_use(
+    servers: Servers, host: LocalHost
+) -> None:
+    """For longer than a lock without a sign of life is anybody's."""
+    old = servers.start(SGLANG_FAKE_BUSY="1")
+    plan = servers.plan(guard=Guard(drain_seconds=60.0))
+    restart = Restart(host, plan, replaces=old, owner=ANN, limits=replace(QUICK, renew=0.1))
+    seen = 0
+    async for progress in restart.progress():
+        if progress.standing.state == "draining" and progress.detail:
+            seen += servers.lock.stat().st_mtime > 1.0
+            os.utime(servers.lock, (1.0, 1.0))
+            if seen == 3:
+                restart.cancel()
+    assert seen == 3
+    assert restart.standing.state == "cancelled"
+
+
 async def test_a_lock_that_was_taken_away_ends_our_part(servers: Servers, host: LocalHost) -> None:
     limits = replace(QUICK, settle=20.0, renew=0.2)
     restart = Restart(host, servers.plan(), owner=ANN, limits=limits)
@@ -245,6 +263,25 @@ async def test_a_lock_that_was_taken_away_ends_our_part(servers: Servers, host: 
         await taken_while_it_serves()
     assert servers.lock.read_text() == '{"launch": "another"}'
     assert len(servers.mine()) == 1
+
+
+async def test_who_lost_the_lock_while_the_old_server_ends_starts_none(
+    servers: Servers, host: LocalHost
+) -> None:
+    old = servers.start(SGLANG_FAKE_IGNORE_TERM="1")
+    plan = servers.plan(guard=Guard(drain_seconds=0.0, stop_seconds=1.0))
+    restart = Restart(host, plan, replaces=old, owner=ANN, limits=QUICK)
+
+    async def taken_while_it_ends() -> None:
+        async for progress in restart.progress():
+            if progress.standing.state == "stopping":
+                servers.lock.write_text('{"launch": "another"}')
+
+    with pytest.raises(Detached, match="took the lock"):
+        await taken_while_it_ends()
+    assert restart.standing.state == "starting"
+    servers.reap()
+    assert servers.mine() == []
 
 
 async def test_what_is_not_there_cannot_be_resumed(servers: Servers, host: LocalHost) -> None:

@@ -96,10 +96,13 @@ def do_save(ask: Json) -> Json:
 
 
 def do_note(ask: Json) -> Json:
-    """Write down where the restart stands; the lock is shown to be in use."""
-    update(ask["launch"], **ask["note"])
+    """Write down where the restart stands; the lock is shown to be in use.
+
+    Who lost the lock writes nothing: another may have gone on with the same launch.
+    """
     ours = own_lock(ask["launch"], ask["owner"])
     if ours:
+        update(ask["launch"], **ask["note"])
         os.utime(lock_path())
     return {"ours": ours}
 
@@ -312,7 +315,7 @@ REQUESTS: dict[str, Callable[[Json], Json]] = {
 
 
 # What changes something is done by one at a time, also when an eagletui that was killed had asked.
-ALONE = ("save", "terminate", "kill", "start", "look", "leave", "release")
+ALONE = ("save", "note", "terminate", "kill", "start", "look", "leave", "release")
 
 
 def attended(ask: Json) -> Json:

@@ -61,8 +61,7 @@ class Core(App[None]):
 
     def complain(self, error: EagletuiError, title: str, severity: SeverityLevel = "error") -> None:
         """Say why something was not done."""
-        text = " ".join(part for part in (error.what, error.meaning, error.advice) if part)
-        self.notify(visible(text), title=title, severity=severity, markup=False)
+        self.notify(visible(error.sentences), title=title, severity=severity, markup=False)
 
     def agreed(self, question: Question, then: Callable[[], object], *, no: str) -> None:
         """Do it once the person said yes; `no` is the button under the finger."""

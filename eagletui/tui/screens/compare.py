@@ -184,7 +184,10 @@ class CompareScreen(EagleScreen):
             error = self._problem
             texts = ((f"✖ {error.what}", "bold $error"), (error.meaning, ""), (error.advice, ""))
             return [
-                line((part, style)) for text, style in texts if text for part in wrap(text, width)
+                line((part, style))
+                for text, style in texts
+                if text
+                for part in wrap(visible(text), width)
             ]
         if self._comparison is None:
             return [line(("… reading the runs", "$quiet"))]

@@ -13,6 +13,7 @@ from textual.widgets.option_list import Option
 
 from eagletui.model.errors import EagletuiError
 from eagletui.model.keeping import Kept, KeptRun, RunShelf
+from eagletui.model.text import visible
 from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import fit
@@ -105,8 +106,7 @@ class RunsScreen(EagleScreen):
 
     @on(NotRead)
     def _not_read(self, message: NotRead) -> None:
-        error = message.error
-        self._complain(" ".join(part for part in (error.what, error.meaning, error.advice) if part))
+        self._complain(visible(message.error.sentences))
 
     def _complain(self, text: str) -> None:
         why = self.query_one("#why", Static)

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from eagletui.model.errors import EagletuiError
 from eagletui.model.keeping import KeptSession, RunShelf
 from eagletui.model.series import Window
+from eagletui.model.text import visible
 from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import line
@@ -86,8 +87,7 @@ class WatchedScreen(EagleScreen):
 
     @on(NotRead)
     def _not_read(self, message: NotRead) -> None:
-        error = message.error
-        self._problem = " ".join(p for p in (error.what, error.meaning, error.advice) if p)
+        self._problem = visible(message.error.sentences)
         self.refresh_view()
 
     def show(self, view: View) -> None:

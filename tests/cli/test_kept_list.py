@@ -1,0 +1,86 @@
+"""The list of what is kept: nothing in it misleads, and nothing damaged hides the rest."""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+
+import pytest
+
+from eagletui.cli.run_shelf import DiskShelf
+from eagletui.model.series import Window
+from eagletui.store.places import runs_file
+from eagletui.store.runs.database import Database
+from eagletui.store.runs.runs import Runs
+from eagletui.store.runs.series import SeriesStore
+from tests.store.runs.made import made_cell, made_run
+
+BEGAN = 1_795_900_000.0
+HOUR = 3600
+PIECE = 600
+
+
+def watched(*values: float, gap_at: int = -1) -> str:
+    """A session of one value a second; its id."""
+    times = array("d", (BEGAN + second for second in range(len(values))))
+    joined = bytes(index not in (0, gap_at) for index in range(len(values)))
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        session = store.begin(host="gpu1", server=":30000", at=BEGAN, about={})
+        for first in range(0, len(values), PIECE):
+            piece = slice(first, first + PIECE)
+            window = Window(times[piece], array("d", values[piece]), joined[piece])
+            store.append(session.id, {"tok_s": window})
+    return session.id
+
+
+async def test_a_session_s_mean_is_by_time_however_old_it_is() -> None:
+    """Its older hours are kept in fewer, longer buckets: each counts as long as it was."""
+    watched(*[80.0] * HOUR, *[40.0] * 2 * HOUR)
+    (fresh,) = (await DiskShelf().kept()).sessions
+    assert fresh.tok_s == pytest.approx(160 / 3, rel=1e-3)
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        store.thin(BEGAN + 3.5 * HOUR)
+        assert len(store.buckets(fresh.id, "tok_s").times) < 2.1 * HOUR
+    (thinned,) = (await DiskShelf().kept()).sessions
+    assert thinned.tok_s == pytest.approx(160 / 3, rel=1e-2)
+
+
+async def test_a_session_s_mean_leaves_out_what_was_idle_and_what_was_not_seen() -> None:
+    watched(50.0, 50.0, 0.0, 0.0, 20.0, 20.0, gap_at=4)
+    (session,) = (await DiskShelf().kept()).sessions
+    assert session.tok_s == pytest.approx(35.0)
+    assert session.accept_length is None
+
+
+@pytest.mark.parametrize("table", ["runs", "cells"])
+async def test_a_run_that_is_damaged_hides_no_other(table: str) -> None:
+    """Also where what a list of rows reads of it is whole."""
+    with Database(runs_file()) as database:
+        runs = Runs(database)
+        for at, letter in enumerate("ab"):
+            cells = (made_cell(seconds=2.0 + at),)
+            runs.add(made_run(letter * 12, letter, began=BEGAN + at, cells=cells))
+        document = b'{"surroundings": {}, "workload": 5, "concurrency": 1, "seconds": "x"}'
+        owner = "id" if table == "runs" else "run"
+        with database.write() as connection:
+            connection.execute(
+                f"UPDATE {table} SET document = ? WHERE {owner} = ?",
+                (zlib.compress(document), "a" * 12),
+            )
+        assert [row.damaged for row in runs.rows()] == [False, False]
+    kept = await DiskShelf().kept()
+    assert [(run.name, run.damaged) for run in kept.runs] == [("b", False), ("a", True)]
+    assert kept.runs[0].cells
+
+
+async def test_a_series_that_is_damaged_hides_nothing_else() -> None:
+    watched(50.0, 50.0)
+    with Database(runs_file()) as database:
+        Runs(database).add(made_run())
+        with database.write() as connection:
+            connection.execute("UPDATE series SET mean = x'00'")
+    kept = await DiskShelf().kept()
+    assert [(session.host, session.tok_s) for session in kept.sessions] == [("gpu1", None)]
+    assert len(kept.runs) == 1
