@@ -57,7 +57,10 @@ class _Cell:
         self._ended = 0.0
 
     async def run(self, stop: asyncio.Event) -> float:
-        # What is there already is not looked through again while chunks wait for their time.
+        # What is there already is not looked through again while chunks wait for their time. A
+        # screen has seen to that, and would be held up.
+        if gc.get_freeze_count():
+            return await self._run(stop)
         gc.collect()
         gc.freeze()
         try:

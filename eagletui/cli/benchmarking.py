@@ -115,9 +115,13 @@ class HostBenchmarker:
         except asyncio.CancelledError:
             one.end(partial=True)
             raise
-        except Exception:
-            one.fail(EagletuiError("The benchmark ended by a fault of eagletui."))
-            raise
+        except Exception as error:  # noqa: BLE001 - the screen, and a restart on it, go on
+            one.fail(
+                EagletuiError(
+                    f"The benchmark ended by a fault of eagletui: {type(error).__name__}.",
+                    advice="Please report it; `eagletui bench` shows where it was.",
+                )
+            )
         else:
             for words in notes:
                 one.say(words)

@@ -90,6 +90,17 @@ async def test_collections_do_not_look_through_the_whole_program_while_it_measur
     assert gc.get_freeze_count() == 0
 
 
+async def test_what_a_screen_left_out_of_collections_stays_left_out() -> None:
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        async with serving() as server, driver("client") as sender:
+            await sender.drive(load(server, 6), lambda _: None, asyncio.Event())
+        assert gc.get_freeze_count() >= 0.9 * before
+    finally:
+        gc.unfreeze()
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_every_third_request_fails_and_the_rest_is_kept(way: str) -> None:
     async with serving(misbehave=lambda n: "500" if n % 3 == 2 else "") as server:

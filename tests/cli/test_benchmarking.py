@@ -118,3 +118,16 @@ async def test_what_cannot_be_sent_is_said(host: Host, wish: Wish, said: str) ->
     assert [moment.over for moment in found][-1:] == [True]
     assert said in found[-1].problem
     assert server.bodies == []
+
+
+async def test_a_fault_of_ours_ends_the_benchmark_and_nothing_else(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("eagletui.cli.benching.measure_on", broken)
+    [*_, last] = await moments(HostBenchmarker(host, target=None), SMALL, "http://127.0.0.1:9")
+    assert (last.over, last.partial) == (True, True)
+    assert last.problem == "The benchmark ended by a fault of eagletui: ZeroDivisionError."
+    assert "eagletui bench" in last.advice
