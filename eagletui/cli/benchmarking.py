@@ -115,7 +115,7 @@ class HostBenchmarker:
         except asyncio.CancelledError:
             one.end(partial=True)
             raise
-        except Exception as error:  # noqa: BLE001 - the screen, and a restart on it, go on
+        except Exception as error:  # the screen, and a restart on it, go on
             one.fail(
                 EagletuiError(
                     f"The benchmark ended by a fault of eagletui: {type(error).__name__}.",
