@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -152,7 +153,8 @@ def _meant(kept: Runs, called: Names, word: str) -> tuple[Run, ...]:
         return (kept.get(called.meant(word)),)
     except RunNotFound:
         path = Path(word)
-        if not path.is_file():
+        # `os.path` calls a name that no file can have absent; `Path` fails.
+        if not os.path.isfile(path):
             raise
     from eagletui.cli.run_files import read_runs
 

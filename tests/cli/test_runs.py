@@ -412,3 +412,32 @@ def test_what_is_no_comparison_is_wrong_usage(
     kept: Runs, words: tuple[str, ...], said: str
 ) -> None:
     assert said in run("compare", *words, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "NAME", "other"),
+        ("compare", "other", "NAME", "--baseline", "NAME"),
+        ("runs", "show", "NAME"),
+        ("runs", "import", "NAME"),
+        ("runs", "export", "--all", "-o", "NAME"),
+        ("runs", "export", "--all", "-o", "NAME/x", "--force"),
+    ],
+)
+def test_a_name_that_no_file_can_have_is_an_answer(words: tuple[str, ...]) -> None:
+    name = "x" * 300
+    result = CliRunner().invoke(main, [word.replace("NAME", name) for word in words])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (1, 2)
+    assert result.output.startswith("eagletui: ")
+
+
+@pytest.mark.parametrize("variable", ["EAGLETUI_DATA", "EAGLETUI_CONFIG"])
+def test_a_folder_of_a_user_who_is_not_there_is_an_answer(
+    variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, "~nobody-of-this-name/x")
+    result = CliRunner().invoke(main, ["paths", "--json"])
+    assert result.exception is None

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from eagletui.model.benchmarking import Subject, Wish
 from eagletui.model.speculative import Speculative
 from eagletui.tui.app import EagleApp
-from eagletui.tui.bench_form import ENTRIES, complaint, cycled, text_of, typed
+from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text_of, typed
 from eagletui.tui.benching import plan_words, setting
 from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.screens.bench import BenchScreen
@@ -257,3 +257,14 @@ def test_what_would_be_sent_is_what_the_plan_sends() -> None:
     assert plan_words(Wish(concurrencies=(3,), repeats=1, requests=5)) == (
         "1 cell, 5 requests of 256 output tokens"
     )
+
+
+@pytest.mark.parametrize("width", [20, 40, 116])
+@pytest.mark.parametrize("chosen", [True, False])
+@pytest.mark.parametrize("text", ["x" * 400, "字" * 200, "a\nb\x1b[31mc"])
+def test_a_line_of_the_form_is_one_line_whatever_was_typed(
+    text: str, chosen: bool, width: int
+) -> None:
+    drawn = entry_line(ENTRIES[0], Wish(prompts=text), width, chosen=chosen)
+    assert drawn.cell_length <= max(width, 23)
+    assert not set(drawn.plain) & {"\n", "\x1b"}
