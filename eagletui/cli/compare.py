@@ -20,7 +20,7 @@ from eagletui.model.near import nearest
 from eagletui.model.run import Run
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
-from eagletui.store.runs.errors import RunNotFound
+from eagletui.store.runs.errors import RunNotFound, RunsDamaged
 from eagletui.store.runs.runs import Comparison, Names, Runs
 
 FORMATS = ("table", "json", "csv", "md", "html")
@@ -116,6 +116,12 @@ def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[lis
     called = kept.names()
     saved = kept.comparison(words[0]) if len(words) == 1 else None
     if saved is not None and not _is_run(called, words[0]):
+        if not saved.runs:
+            raise RunsDamaged(
+                f"Comparison {saved.name} can't be read.",
+                meaning="Its row is damaged; the runs are not.",
+                advice=f"Name the runs; `eagletui compare --forget {saved.name}` takes it away.",
+            )
         words, baseline = saved.runs, saved.baseline if baseline is None else baseline
     runs: dict[str, Run] = {}
     named: dict[str, list[str]] = {}

@@ -27,6 +27,7 @@ from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
+from eagletui.store.runs.errors import RunNotFound, RunsDamaged
 from eagletui.store.runs.runs import Comparison as SavedComparison
 from eagletui.store.runs.runs import RunRow, Runs
 from eagletui.store.runs.series import SeriesStore, Session
@@ -70,7 +71,11 @@ class DiskShelf:
     def _run(self, runs: Runs, row: RunRow) -> KeptRun:
         if row.damaged:
             return KeptRun(id=row.id, name=visible(row.name), began=row.began, damaged=True)
-        return kept_run(runs.get(row.id))
+        try:
+            return kept_run(runs.get(row.id))
+        except (RunsDamaged, RunNotFound):
+            # What a list needs of it can be read, and the rest can't.
+            return KeptRun(id=row.id, name=visible(row.name), began=row.began, damaged=True)
 
     def _session(self, series: SeriesStore, session: Session) -> KeptSession:
         key = session.id, session.ended
@@ -81,7 +86,14 @@ class DiskShelf:
     async def compare(self, runs: Sequence[str], baseline: str | None) -> Comparison:
         """Runs side by side."""
 
-        def read(_: Database, kept: Runs) -> Comparison:
+        def read(database: Database, kept: Runs) -> Comparison:
+            if not runs:
+                raise RunsDamaged(
+                    f"This comparison in {database.path} can't be read.",
+                    meaning="Its row is damaged; the runs are not.",
+                    advice="Mark the runs and compare them again; `eagletui compare --forget NAME`"
+                    " takes it away.",
+                )
             return compare([kept.get(run) for run in runs], baseline)
 
         return await _on_disk(read)
@@ -206,4 +218,8 @@ def _mean_of(values: Sequence[float | None]) -> float | None:
 
 def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
     """Over what is kept of a series, where it was above zero: while the server worked."""
-    return _mean_of([value for value in series.buckets(session.id, name).mean if value > 0.0])
+    try:
+        means = series.buckets(session.id, name).mean
+    except RunsDamaged:
+        return None
+    return _mean_of([value for value in means if value > 0.0])

@@ -49,7 +49,8 @@ def list_lines(
     if saved:
         yield ""
     for one in saved:
-        yield f"comparison {one.name}: {', '.join(one.runs)} against {one.baseline}"
+        runs = f"{', '.join(one.runs)} against {one.baseline}" if one.runs else "damaged"
+        yield f"comparison {one.name}: {runs}"
     if watched is None:
         return
     yield ""
