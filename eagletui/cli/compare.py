@@ -69,6 +69,8 @@ def compare(
     if forget is not None:
         _forget(forget, words, as_json=as_json)
         return
+    if save is not None and not save.strip():
+        raise UsageError("A comparison needs a name.", advice="Write it behind --save.")
     if not words:
         raise UsageError("Which runs?", advice="Name two, a saved comparison, or files.")
     with open_runs() as (database, kept):

@@ -108,7 +108,7 @@ class DiskShelf:
 
         def write(database: Database, _: Runs) -> str:
             text = report_text(form, comparison, database)
-            folder = self._folder or Path.cwd()
+            folder = self._folder or _here()
             stem = time.strftime("eagletui-compare-%Y%m%d-%H%M%S")
             names = (stem, *(f"{stem}-{number}" for number in range(2, 100)))
             path = next(
@@ -146,10 +146,26 @@ class DiskShelf:
         return await _on_disk(lambda database, _: SeriesStore(database).windows(session))
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise EagletuiError(
+            "The folder that eagletui was started in is gone.",
+            advice="Start it in another one; `eagletui compare -o FILE` writes one meanwhile.",
+        ) from error
+
+
 async def _on_disk(work: Callable[[Database, Runs], _T]) -> _T:
     def run() -> _T:
-        with open_runs() as (database, runs):
-            return work(database, runs)
+        try:
+            with open_runs() as (database, runs):
+                return work(database, runs)
+        except OSError as error:
+            raise EagletuiError(
+                f"The disk refused: {error.strerror or error}.",
+                advice="`eagletui paths` says where the runs are.",
+            ) from error
 
     return await asyncio.to_thread(run)
 
