@@ -71,12 +71,14 @@ def plan_words(wish: Wish) -> str:
 def load_words(view: View) -> str:
     """Who uses the server now."""
     server = view.server
-    running = latest.running(server, view.now) if server is not None else None
+    if server is None or not server.alive:
+        return ""
+    running = latest.running(server, view.now)
     if running is None:
         return "Whether others use the server now is not known."
     if not running:
         return "Nobody uses the server now."
-    queued = latest.queued(server, view.now) if server is not None else None
+    queued = latest.queued(server, view.now)
     return (
         f"Others use the server now ({running:.0f} running, {queued or 0:.0f} queued): they become"
         " slower, and the benchmark ends when it sees them."

@@ -165,6 +165,20 @@ async def test_cancelling_asks_and_keeps() -> None:
         assert "6 cells, 192 requests" in screen_text(app)
 
 
+async def test_what_ended_while_another_screen_was_looked_at_is_there_still() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (app, pilot):
+        await begun(pilot)
+        benchmarker.tell(under=under(), measured=(WHOLE,))
+        await press(pilot, "escape")
+        benchmarker.tell(under=None, over=True, partial=True, measured=(WHOLE, LOOPED))
+        await settle(pilot)
+        await press(pilot, "B")
+        assert LOOPED.why[:20] in screen_text(app)
+        await press(pilot, "n")
+        assert "6 cells, 192 requests" in screen_text(app)
+
+
 async def test_leaving_asks_and_then_ends_it() -> None:
     benchmarker = FakeBenchmarker()
     async with running(benchmarker) as (app, pilot):
@@ -190,7 +204,10 @@ async def test_what_cannot_be_measured_says_why(scene: str, read_only: bool, sai
     async with running(benchmarker, scene=scene, read_only=read_only) as (app, pilot):
         await press(pilot, "B", "enter")
         assert isinstance(app.screen, BenchScreen)
-        assert said in " ".join(screen_text(app).split())
+        text = " ".join(screen_text(app).split())
+        assert said in text
+        # Of a server that is gone nothing is said as of one that runs.
+        assert ("use the server now" in text) is (scene != "crashed")
         assert benchmarker.wishes == []
 
 
