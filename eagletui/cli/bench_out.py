@@ -30,11 +30,13 @@ class OutFile:
 
     def __init__(self, path: Path, *, force: bool) -> None:
         self._path = path
-        self._special = path.exists() and not path.is_file()
+        # `os.path` calls a name that no file can have absent; `Path` fails.
+        file = os.path.isfile(path)
+        self._special = os.path.exists(path) and not file
         name = visible(str(path))
-        if path.is_dir():
+        if os.path.isdir(path):
             raise UsageError(f"{name} is a folder.", advice="Name a file.")
-        if path.is_file() and not force:
+        if file and not force:
             raise UsageError(
                 f"{name} is there already.", advice="Name another file, or say --force."
             )
@@ -42,7 +44,8 @@ class OutFile:
             if self._special:
                 path.open("ab").close()
             else:
-                with tempfile.TemporaryFile(dir=path.parent):
+                # A name of `write_whole`'s form: a file without one would hide a name too long.
+                with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
                     pass
         except OSError as error:
             raise UsageError(f"{name} cannot be written: {error.strerror}.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import string
 import time
@@ -194,8 +195,9 @@ def prompts_of(given: str, requests: int | None) -> tuple[str, tuple[Prompt, ...
     """
     if given in SETS:
         return given, shipped(given)
-    path = Path(given).expanduser()
-    if not path.exists() and not {"/", "."} & set(given):
+    # `os.path` calls a name that no file can have absent; `Path` fails.
+    path = Path(os.path.expanduser(given))
+    if not os.path.exists(path) and not {"/", "."} & set(given):
         raise UsageError(
             f"There is no set of prompts {visible(given)!r}, and no such file.",
             advice=f"Sets: {', '.join(SETS)}.",

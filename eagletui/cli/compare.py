@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from eagletui.model.near import nearest
 from eagletui.model.run import Run
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
-from eagletui.store.runs.errors import RunNotFound
+from eagletui.store.runs.errors import RunNotFound, RunsDamaged
 from eagletui.store.runs.runs import Comparison, Names, Runs
 
 FORMATS = ("table", "json", "csv", "md", "html")
@@ -68,6 +69,8 @@ def compare(
     if forget is not None:
         _forget(forget, words, as_json=as_json)
         return
+    if save is not None and not save.strip():
+        raise UsageError("A comparison needs a name.", advice="Write it behind --save.")
     if not words:
         raise UsageError("Which runs?", advice="Name two, a saved comparison, or files.")
     with open_runs() as (database, kept):
@@ -115,6 +118,12 @@ def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[lis
     called = kept.names()
     saved = kept.comparison(words[0]) if len(words) == 1 else None
     if saved is not None and not _is_run(called, words[0]):
+        if not saved.runs:
+            raise RunsDamaged(
+                f"Comparison {saved.name} can't be read.",
+                meaning="Its row is damaged; the runs are not.",
+                advice=f"Name the runs; `eagletui compare --forget {saved.name}` takes it away.",
+            )
         words, baseline = saved.runs, saved.baseline if baseline is None else baseline
     runs: dict[str, Run] = {}
     named: dict[str, list[str]] = {}
@@ -152,7 +161,8 @@ def _meant(kept: Runs, called: Names, word: str) -> tuple[Run, ...]:
         return (kept.get(called.meant(word)),)
     except RunNotFound:
         path = Path(word)
-        if not path.is_file():
+        # `os.path` calls a name that no file can have absent; `Path` fails.
+        if not os.path.isfile(path):
             raise
     from eagletui.cli.run_files import read_runs
 

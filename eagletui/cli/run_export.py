@@ -17,9 +17,10 @@ def write_export(path: Path, lines: Iterable[bytes], *, force: bool) -> None:
         UsageError: it is there, or it is a folder.
         EagletuiError: it can't be written.
     """
-    if path.exists() and not force:
+    # `os.path` calls a name that no file can have absent; `Path` fails.
+    if os.path.exists(path) and not force:
         raise UsageError(f"{path} is there already.", advice="Name another file, or say --force.")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise UsageError(f"There is no folder {path.parent}.", advice="Make it first.")
     try:
         write_whole(path, b"".join(lines))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -27,7 +28,8 @@ def read_runs(path: Path) -> tuple[Exported, ...]:
         UsageError: there is no such file.
         EagletuiError: it is something else, or a line of it is.
     """
-    if path.is_dir():
+    # `os.path` calls a name that no file can have absent; `Path` fails.
+    if os.path.isdir(path):
         raise UsageError(f"{path} is a folder.", advice=f"Name a file: {KINDS}.")
     try:
         rows = _rows(path)

@@ -26,7 +26,7 @@ from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
-from eagletui.store.runs.errors import RunsDamaged
+from eagletui.store.runs.errors import RunNotFound, RunsDamaged
 from eagletui.store.runs.runs import Comparison as SavedComparison
 from eagletui.store.runs.runs import RunRow, Runs
 from eagletui.store.runs.series import SeriesStore, Session
@@ -74,8 +74,8 @@ class DiskShelf:
             return damaged
         try:
             return kept_run(runs.get(row.id))
-        except RunsDamaged:
-            return damaged  # in what a list of rows passes over
+        except (RunsDamaged, RunNotFound):
+            return damaged  # in what a list of rows passes over, or removed meanwhile
 
     def _session(self, series: SeriesStore, session: Session) -> KeptSession:
         key = session.id, session.ended
@@ -86,7 +86,14 @@ class DiskShelf:
     async def compare(self, runs: Sequence[str], baseline: str | None) -> Comparison:
         """Runs side by side."""
 
-        def read(_: Database, kept: Runs) -> Comparison:
+        def read(database: Database, kept: Runs) -> Comparison:
+            if not runs:
+                raise RunsDamaged(
+                    f"This comparison in {database.path} can't be read.",
+                    meaning="Its row is damaged; the runs are not.",
+                    advice="Mark the runs and compare them again; `eagletui compare --forget NAME`"
+                    " takes it away.",
+                )
             return compare([kept.get(run) for run in runs], baseline)
 
         return await _on_disk(read)
@@ -115,7 +122,7 @@ class DiskShelf:
 
         def write(database: Database, _: Runs) -> str:
             text = report_text(form, comparison, database)
-            folder = self._folder or Path.cwd()
+            folder = self._folder or _here()
             stem = time.strftime("eagletui-compare-%Y%m%d-%H%M%S")
             names = (stem, *(f"{stem}-{number}" for number in range(2, 100)))
             path = next(
@@ -153,10 +160,26 @@ class DiskShelf:
         return await _on_disk(lambda database, _: SeriesStore(database).windows(session))
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise EagletuiError(
+            "The folder that eagletui was started in is gone.",
+            advice="Start it in another one; `eagletui compare -o FILE` writes one meanwhile.",
+        ) from error
+
+
 async def _on_disk(work: Callable[[Database, Runs], _T]) -> _T:
     def run() -> _T:
-        with open_runs() as (database, runs):
-            return work(database, runs)
+        try:
+            with open_runs() as (database, runs):
+                return work(database, runs)
+        except OSError as error:
+            raise EagletuiError(
+                f"The disk refused: {error.strerror or error}.",
+                advice="`eagletui paths` says where the runs are.",
+            ) from error
 
     return await asyncio.to_thread(run)
 

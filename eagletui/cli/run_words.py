@@ -9,9 +9,13 @@ from typing import Any
 from eagletui.model.compare import compare
 from eagletui.model.keeping import KeptSession
 from eagletui.model.run import Run
+from eagletui.model.text import visible
 from eagletui.store.reports.sheets import figure_sheets
 from eagletui.store.reports.text import aligned
 from eagletui.store.runs.runs import Comparison, RunRow
+
+LONGEST_NAME = 48
+"""Characters of a name in the list; `show` and `--json` have all of it."""
 
 # --- list -----------------------------------------------------------------------------------------
 
@@ -38,7 +42,7 @@ def list_lines(
         (
             row.id,
             when(row.began),
-            row.name or "–",
+            _short(row.name) or "–",
             "damaged" if row.damaged else row.speculative,
             f"at {', '.join(map(str, row.concurrency))}" if row.concurrency else "no cells",
             " ".join(("partial" if row.partial else "", *(f"#{tag}" for tag in row.tags))).strip(),
@@ -49,7 +53,8 @@ def list_lines(
     if saved:
         yield ""
     for one in saved:
-        yield f"comparison {one.name}: {', '.join(one.runs)} against {one.baseline}"
+        runs = f"{', '.join(one.runs)} against {one.baseline}" if one.runs else "damaged"
+        yield f"comparison {one.name}: {runs}"
     if watched is None:
         return
     yield ""
@@ -68,6 +73,12 @@ def list_lines(
             for one in watched
         ]
     )
+
+
+def _short(name: str) -> str:
+    """A name in a column: a long one would push the others off the screen."""
+    name = visible(name)
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def when(at: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
@@ -263,17 +264,17 @@ class Client(asyncssh.SSHClient):
 def _load(
     file: str, passphrase: str | None, certificates: Sequence[str]
 ) -> list[asyncssh.SSHKeyPair]:
-    path = str(Path(file).expanduser())
+    path = os.path.expanduser(file)
     return list(asyncssh.load_keypairs(path, passphrase, _present(certificates)))
 
 
 def _present(files: Sequence[str]) -> list[str]:
-    return [file for file in files if Path(file).expanduser().is_file()]
+    return [file for file in files if os.path.isfile(os.path.expanduser(file))]
 
 
 def _public_data(file: str) -> list[bytes]:
     found = []
-    path = Path(file).expanduser()
+    path = Path(os.path.expanduser(file))
     for candidate in (path.with_name(path.name + ".pub"), path):
         with contextlib.suppress(OSError, ValueError):
             found.append(asyncssh.read_public_key(candidate).public_data)
@@ -281,6 +282,6 @@ def _public_data(file: str) -> list[bytes]:
 
 
 def _short(file: str) -> str:
-    path = Path(file).expanduser()
+    path = Path(os.path.expanduser(file))
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

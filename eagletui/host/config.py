@@ -133,7 +133,7 @@ def _host_config(target: Target, config: SSHConfig) -> HostConfig:
     def paths(option: str, default: tuple[str, ...]) -> tuple[str, ...]:
         value = config.get(option)
         names = default if value is None else cast("list[str]", value)
-        return tuple(str(Path(name).expanduser()) for name in names)
+        return tuple(os.path.expanduser(name) for name in names)
 
     def number(option: str) -> int:
         return int(cast(Any, config.get(option, 0)) or 0)
@@ -170,4 +170,4 @@ def _agent_path(path: str) -> str:
         path = os.environ.get("SSH_AUTH_SOCK", "")
     elif path.startswith("$"):
         path = os.environ.get(path[1:].strip("{}"), "")
-    return str(Path(path).expanduser()) if path else ""
+    return os.path.expanduser(path) if path else ""

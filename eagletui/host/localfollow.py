@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 from eagletui.host.base import FileChunk, FilePosition
 from eagletui.model.errors import HostError
@@ -107,7 +106,7 @@ def _head_and_gap(place: _Place, head_end: int, base: int, history: int) -> File
 
 def _open(path: str) -> _Place:
     try:
-        if Path(path).expanduser().is_dir():
+        if os.path.isdir(os.path.expanduser(path)):
             raise HostError(f"{path} is a folder.", advice="Name a file in it, or a glob.")
         return _Place(path)
     except FileNotFoundError as error:

@@ -21,7 +21,7 @@ def config_folder() -> Path:
 def config_file() -> Path:
     """The settings: the file that `EAGLETUI_CONFIG` names, else `config.toml` in its folder."""
     given = os.environ.get(CONFIG_VARIABLE, "")
-    return Path(given).expanduser() if given else config_folder() / "config.toml"
+    return Path(os.path.expanduser(given)) if given else config_folder() / "config.toml"
 
 
 def themes_folder() -> Path:
@@ -45,7 +45,8 @@ def data_folder() -> Path:
     """What was learned and measured; `EAGLETUI_DATA` names another folder."""
     given = os.environ.get(DATA_VARIABLE, "")
     if given:
-        return Path(given).expanduser()
+        # `Path` fails where it knows no such user.
+        return Path(os.path.expanduser(given))
     return Path(platformdirs.user_data_dir(APP, appauthor=False))
 
 

@@ -8,11 +8,11 @@ from typing import TypeVar
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from eagletui.model.ask import HostKeyQuestion, SecretQuestion
 from eagletui.model.text import visible
+from eagletui.tui.dialog import Dialog
 from eagletui.tui.draw import line, page
 
 _T = TypeVar("_T")
@@ -41,7 +41,7 @@ class ScreenAsker:
             self._turn = asyncio.Lock()
         return self._turn
 
-    async def _ask(self, dialog: ModalScreen[_T]) -> _T | None:
+    async def _ask(self, dialog: Dialog[_T]) -> _T | None:
         answer: asyncio.Future[_T | None] = asyncio.get_running_loop().create_future()
 
         def answered(value: _T | None) -> None:
@@ -57,7 +57,7 @@ class ScreenAsker:
             raise
 
 
-class SecretDialog(ModalScreen[str | None]):
+class SecretDialog(Dialog[str | None]):
     """A password, hidden as it is typed."""
 
     BINDINGS = [("escape", "cancel", "Cancel")]
@@ -86,7 +86,7 @@ class SecretDialog(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class HostKeyDialog(ModalScreen[bool]):
+class HostKeyDialog(Dialog[bool]):
     """An unknown host key: its fingerprint, and Cancel in focus."""
 
     BINDINGS = [("escape", "answer(False)", "Cancel")]

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
+from rich.cells import cell_len
 from textual.content import Content
 
 from eagletui.bench.promptsets import SETS
 from eagletui.model.benchmarking import Wish
+from eagletui.model.text import visible
 from eagletui.tui.draw import Piece, fit, line
 
 AUTO = "auto"
@@ -121,7 +123,8 @@ def complaint(entry: Entry, text: str) -> str:
 
 def entry_line(entry: Entry, wish: Wish, width: int, *, chosen: bool) -> Content:
     """One line of the form; the marked one shows that the arrows change it."""
-    value = text_of(entry, wish)
+    # One line whatever was typed: a second one would push the other entries out of the form.
+    value = fit(visible(text_of(entry, wish)), max(1, width - 18 - 4)).rstrip()
     left, right = ("‹", "›") if chosen else (" ", " ")
     pieces: list[Piece] = [
         (fit(entry.title, 18), "bold" if chosen else ""),
@@ -129,7 +132,7 @@ def entry_line(entry: Entry, wish: Wish, width: int, *, chosen: bool) -> Content
         (value, "bold"),
         (f" {right}", "bold $accent"),
     ]
-    room = width - 18 - 4 - len(value)
+    room = width - 18 - 4 - cell_len(value)
     note = entry.hint if chosen else ""
     if note and room > 16:
         pieces.append((fit(f"   {note}", room).rstrip(), "$quiet"))

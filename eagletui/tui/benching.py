@@ -21,6 +21,9 @@ from eagletui.tui.switching import Question
 from eagletui.tui.view import View
 from eagletui.tui.widgets.header import short_model
 
+_MOST_NUMBERS = 12
+"""Concurrencies that are named one by one."""
+
 _OF_A_SET = 32
 """Prompts of a shipped set."""
 
@@ -68,12 +71,14 @@ def plan_words(wish: Wish) -> str:
 def load_words(view: View) -> str:
     """Who uses the server now."""
     server = view.server
-    running = latest.running(server, view.now) if server is not None else None
+    if server is None or not server.alive:
+        return ""
+    running = latest.running(server, view.now)
     if running is None:
         return "Whether others use the server now is not known."
     if not running:
         return "Nobody uses the server now."
-    queued = latest.queued(server, view.now) if server is not None else None
+    queued = latest.queued(server, view.now)
     return (
         f"Others use the server now ({running:.0f} running, {queued or 0:.0f} queued): they become"
         " slower, and the benchmark ends when it sees them."
@@ -137,6 +142,9 @@ def leave_question(moment: Moment) -> Question:
 def wish_words(wish: Wish) -> str:
     """`chat, c=1,8, 256 tokens, 3 repeats`."""
     numbers = ",".join(map(str, wish.concurrencies))
+    if len(wish.concurrencies) > _MOST_NUMBERS:
+        first = ",".join(map(str, wish.concurrencies[: _MOST_NUMBERS - 2]))
+        numbers = f"{first},…,{wish.concurrencies[-1]} ({len(wish.concurrencies)} in all)"
     parts = [wish.prompts.rsplit("/", 1)[-1], f"c={numbers}", f"{wish.output_tokens} tokens"]
     parts.append(words.count(wish.repeats, "repeat"))
     if wish.temperature:
@@ -177,11 +185,13 @@ def _head(moment: Moment, view: View, width: int) -> Iterator[Content]:
             yield line(part)
         return
     if moment.over:
-        ended = "cancelled; what was measured is kept" if moment.cancelling else "ended early"
-        glyph, style, text = (
-            ("▲", "bold $warning", ended) if moment.partial else ("✔", "bold $success", "measured")
-        )
-        head = f"{text} in {clock} · {moment.subject.name} · {wish_words(moment.wish)}"
+        glyph, style, text = "▲", "bold $warning", f"ended early in {clock}"
+        if not moment.partial:
+            glyph, style, text = "✔", "bold $success", f"measured in {clock}"
+        elif moment.cancelling:
+            kept = "what was measured is kept" if moment.measured else "nothing was measured"
+            text = f"cancelled after {clock}; {kept}"
+        head = f"{text} · {moment.subject.name} · {wish_words(moment.wish)}"
         for index, part in enumerate(wrap(head, width - 2)):
             yield line((f"{glyph} ", style) if not index else "  ", (part, "bold"))
         if moment.run:
@@ -241,6 +251,8 @@ _COLUMNS = (
 )
 _FIRST = 15
 _LEAST_STATE = 14
+_MOST_COMING = 30
+"""Cells that are not measured yet, in a list that is drawn several times a second."""
 
 
 def cell_lines(moment: Moment, width: int) -> Iterator[Content]:
@@ -250,13 +262,18 @@ def cell_lines(moment: Moment, width: int) -> Iterator[Content]:
     yield line((fit("", _FIRST) + titles, "$quiet"))
     found = {(cell.concurrency, cell.repeat): cell for cell in moment.measured}
     room = width - _FIRST - sum(column.width for column in columns)
+    coming = 0
     for number, (concurrency, repeat) in enumerate(moment.wish.cells(), 1):
         cell = found.get((concurrency, repeat))
         name = fit(f"c={concurrency}", 8) + f"{repeat + 1}/{moment.wish.repeats}"
         if cell is not None:
             yield _measured(cell, name, columns, room)
-        else:
+            continue
+        coming += 1
+        if coming <= _MOST_COMING:
             yield _coming(moment, name, number, width)
+    if coming > _MOST_COMING:
+        yield line((f"  and {words.count(coming - _MOST_COMING, 'more cell')}", "$quiet"))
 
 
 def _fitting(width: int) -> Sequence[_Column]:

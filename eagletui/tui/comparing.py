@@ -267,7 +267,10 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _interval(found: Interval | None) -> str:
-    return "" if found is None else f"{found.low:.1f} – {found.high:.1f}"
+    if found is None:
+        return ""
+    digits = 1 if found.high < 1000.0 else 0
+    return f"{found.low:,.{digits}f} – {found.high:,.{digits}f}"
 
 
 # --- the curve ------------------------------------------------------------------------------------

@@ -114,9 +114,12 @@ def run_words(run: KeptRun) -> str:
 def comparison_line(saved: KeptComparison, known: Kept, width: int) -> Content:
     """A saved comparison: its name, and what it puts side by side."""
     names = {run.id: run.name or run.id for run in known.runs}
-    said = ", ".join(
-        f"{names.get(run, f'{run} (removed)')}{' ◆' if run == saved.baseline else ''}"
-        for run in saved.runs
+    said = (
+        ", ".join(
+            f"{names.get(run, f'{run} (removed)')}{' ◆' if run == saved.baseline else ''}"
+            for run in saved.runs
+        )
+        or "can't be read"
     )
     return line(
         ("  ", ""), (saved.name, "bold"), (f"  {said}", "$quiet")

@@ -186,6 +186,11 @@ def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
         (["--out", "/nowhere/run.json"], 2, "cannot be written: No such file"),
         (["--out", "/"], 2, "is a folder"),
         (["--out", __file__], 2, "is there already"),
+        # Names that no file can have, which `pathlib` fails on.
+        (["--prompts", "x" * 300], 2, "There is no set of prompts"),
+        (["--prompts", f"./{'x' * 300}"], 2, "cannot be read: File name too long"),
+        (["--prompts", "~nobody-of-this-name/x"], 2, "cannot be read: No such file"),
+        (["--out", "x" * 300], 2, "cannot be written: File name too long"),
     ],
 )
 def test_wrong_usage(start: Start, words: list[str], status: int, said: str) -> None:

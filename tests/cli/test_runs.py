@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from eagletui.cli.main import main
 from eagletui.cli.run_files import read_runs
+from eagletui.cli.run_shelf import DiskShelf
 from eagletui.model.errors import EagletuiError
 from eagletui.model.series import Window
 from eagletui.store.places import runs_file
@@ -412,3 +413,77 @@ def test_what_is_no_comparison_is_wrong_usage(
     kept: Runs, words: tuple[str, ...], said: str
 ) -> None:
     assert said in run("compare", *words, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "NAME", "other"),
+        ("compare", "other", "NAME", "--baseline", "NAME"),
+        ("runs", "show", "NAME"),
+        ("runs", "import", "NAME"),
+        ("runs", "export", "--all", "-o", "NAME"),
+        ("runs", "export", "--all", "-o", "NAME/x", "--force"),
+    ],
+)
+def test_a_name_that_no_file_can_have_is_an_answer(words: tuple[str, ...]) -> None:
+    name = "x" * 300
+    result = CliRunner().invoke(main, [word.replace("NAME", name) for word in words])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (1, 2)
+    assert result.output.startswith("eagletui: ")
+
+
+@pytest.mark.parametrize("variable", ["EAGLETUI_DATA", "EAGLETUI_CONFIG"])
+def test_a_folder_of_a_user_who_is_not_there_is_an_answer(
+    variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, "~nobody-of-this-name/x")
+    result = CliRunner().invoke(main, ["paths", "--json"])
+    assert result.exception is None
+
+
+async def test_a_report_that_cannot_be_written_says_why(
+    kept: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await DiskShelf().compare([row.id for row in kept.rows()[:2]], None)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for folder, said in (
+        (None, "The folder that eagletui was started in is gone"),
+        (gone, "There is no folder"),
+        (Path("/proc"), "could not be written"),
+    ):
+        for form in ("md", "html"):
+            with pytest.raises(EagletuiError, match=said) as caught:
+                await DiskShelf(folder).report(found, form)
+            assert caught.value.advice
+
+
+async def test_a_disk_that_refuses_is_no_fault_of_the_screen(
+    kept: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("eagletui.cli.run_shelf.write_export", refused)
+    found = await DiskShelf().compare([row.id for row in kept.rows()[:2]], None)
+    with pytest.raises(EagletuiError, match="Input/output error"):
+        await DiskShelf().report(found, "md")
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_a_comparison_needs_a_name(kept: Runs, name: str) -> None:
+    both = [row.id for row in kept.rows()[:2]]
+    assert "needs a name" in run("compare", *both, "--save", name, status=2).output
+    assert kept.comparisons() == ()
+
+
+def test_a_long_name_leaves_the_list_as_wide_as_it_is(kept: Runs) -> None:
+    width = max(map(len, run("runs", "list").output.splitlines()))
+    kept.rename(kept.rows()[0].id, "x" * 500)
+    assert max(map(len, run("runs", "list").output.splitlines())) <= width + 48
+    assert "x" * 500 in run("runs", "list", "--json").output

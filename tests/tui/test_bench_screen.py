@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.pilot import Pilot
 
-from eagletui.model.benchmarking import Subject, Wish
+from eagletui.model.benchmarking import Moment, Subject, Wish
 from eagletui.model.speculative import Speculative
 from eagletui.tui.app import EagleApp
-from eagletui.tui.bench_form import ENTRIES, complaint, cycled, text_of, typed
-from eagletui.tui.benching import plan_words, setting
+from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text_of, typed
+from eagletui.tui.benching import cell_lines, plan_words, setting, wish_words
 from eagletui.tui.config import HostSettings, Settings
 from eagletui.tui.screens.bench import BenchScreen
 from eagletui.tui.screens.confirm import Confirm
@@ -160,7 +160,21 @@ async def test_cancelling_asks_and_keeps() -> None:
         assert "ending; what was measured is kept" in screen_text(app)
         benchmarker.tell(under=None, over=True, partial=True)
         await settle(pilot)
-        assert "cancelled; what was measured is kept" in screen_text(app)
+        assert "; what was measured is kept" in screen_text(app)
+        await press(pilot, "n")
+        assert "6 cells, 192 requests" in screen_text(app)
+
+
+async def test_what_ended_while_another_screen_was_looked_at_is_there_still() -> None:
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker) as (app, pilot):
+        await begun(pilot)
+        benchmarker.tell(under=under(), measured=(WHOLE,))
+        await press(pilot, "escape")
+        benchmarker.tell(under=None, over=True, partial=True, measured=(WHOLE, LOOPED))
+        await settle(pilot)
+        await press(pilot, "B")
+        assert LOOPED.why[:20] in screen_text(app)
         await press(pilot, "n")
         assert "6 cells, 192 requests" in screen_text(app)
 
@@ -190,7 +204,10 @@ async def test_what_cannot_be_measured_says_why(scene: str, read_only: bool, sai
     async with running(benchmarker, scene=scene, read_only=read_only) as (app, pilot):
         await press(pilot, "B", "enter")
         assert isinstance(app.screen, BenchScreen)
-        assert said in " ".join(screen_text(app).split())
+        text = " ".join(screen_text(app).split())
+        assert said in text
+        # Of a server that is gone nothing is said as of one that runs.
+        assert ("use the server now" in text) is (scene != "crashed")
         assert benchmarker.wishes == []
 
 
@@ -257,3 +274,25 @@ def test_what_would_be_sent_is_what_the_plan_sends() -> None:
     assert plan_words(Wish(concurrencies=(3,), repeats=1, requests=5)) == (
         "1 cell, 5 requests of 256 output tokens"
     )
+
+
+@pytest.mark.parametrize("width", [20, 40, 116])
+@pytest.mark.parametrize("chosen", [True, False])
+@pytest.mark.parametrize("text", ["x" * 400, "字" * 200, "a\nb\x1b[31mc"])
+def test_a_line_of_the_form_is_one_line_whatever_was_typed(
+    text: str, chosen: bool, width: int
+) -> None:
+    drawn = entry_line(ENTRIES[0], Wish(prompts=text), width, chosen=chosen)
+    assert drawn.cell_length <= max(width, 23)
+    assert not set(drawn.plain) & {"\n", "\x1b"}
+
+
+def test_a_thousand_cells_are_not_drawn_one_by_one() -> None:
+    wish = Wish(concurrencies=tuple(range(1, 601)))
+    assert (
+        wish_words(wish) == "chat, c=1,2,3,4,5,6,7,8,9,10,…,600 (600 in all), 256 tokens, 3 repeats"
+    )
+    moment = Moment(wish=wish, subject=Subject(), began=0.0, at=0.0)
+    drawn = [drawn.plain for drawn in cell_lines(moment, 116)]
+    assert len(drawn) == 32
+    assert drawn[-1] == "  and 1,770 more cells"

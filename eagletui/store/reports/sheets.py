@@ -54,9 +54,13 @@ def change(verdict: Verdict | None) -> str:
         return "baseline"
     if verdict.ratio is None:
         return UNKNOWN
-    text = f"{verdict.ratio:.2f}×"
-    if verdict.low is not None and verdict.high is not None:
-        text += f" ({verdict.low:.2f} to {verdict.high:.2f})"
+    bounds = [bound for bound in (verdict.low, verdict.high) if bound is not None]
+    # "1.00× (0.99 to 1.00), slower" would contradict itself.
+    hidden = verdict.verdict != "tie" and any(round(bound, 2) == 1.0 for bound in bounds)
+    digits = 3 if hidden else 2
+    text = f"{verdict.ratio:.{digits}f}×"
+    if len(bounds) == 2:
+        text += f" ({bounds[0]:.{digits}f} to {bounds[1]:.{digits}f})"
     return text
 
 

@@ -21,6 +21,10 @@ from eagletui.store.runs.schema import APPLICATION_ID, MIGRATIONS, VERSION
 BUSY_SECONDS = 10.0
 
 
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
 class Database:
     """One connection, for any number of threads, one at a time.
 
@@ -133,13 +137,16 @@ class Database:
             return self._checked(self._connected("ro&immutable=1"))
 
     def _connected(self, mode: str) -> sqlite3.Connection:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"{self.path.resolve().as_uri()}?mode={mode}",
             uri=True,
             timeout=self._busy,
             isolation_level=None,
             check_same_thread=False,
         )
+        # One text that is no UTF-8 would end the reading of all rows.
+        connection.text_factory = _text
+        return connection
 
     def _checked(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         """Refuse what can't be read; an older schema is read where it can be written first."""

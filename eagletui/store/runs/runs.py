@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -14,12 +14,11 @@ from eagletui.model.base import Data
 from eagletui.model.near import nearest
 from eagletui.model.run import Cell, Run
 from eagletui.model.speculative import Speculative
+from eagletui.store.runs import fields
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunExists, RunNotFound, RunsDamaged
 
 LEAST_PREFIX = 2
-
-_T = TypeVar("_T")
 
 
 class RunRow(Data, frozen=True):
@@ -58,11 +57,35 @@ class _RunRow(Data, frozen=True):
     surroundings: _AroundRow = _AroundRow()
 
 
+# What is read of a row; the fields in the order of the query.
+
+
+class _Kept(NamedTuple):
+    name: str
+    ended: float | None
+    partial: int
+    notes: str
+    tags: str
+    document: bytes
+
+
+class _Packed(NamedTuple):
+    document: bytes
+
+
+class _Began(NamedTuple):
+    began: float
+
+
+class _Id(NamedTuple):
+    id: str
+
+
 class Comparison(Data, frozen=True):
     """Runs that were put side by side under a name.
 
     Attributes:
-        runs: their ids, in order.
+        runs: their ids, in order; none where the row can't be read.
         baseline: the id of the one the others are measured against.
     """
 
@@ -202,7 +225,7 @@ class Runs:
         with self._database.write() as connection:
             self._must_be_there(connection, run)
             (known,) = connection.execute("SELECT tags FROM runs WHERE id = ?", (run,)).fetchone()
-            tags = sorted({*_words(known), *add} - set(remove))
+            tags = sorted({*_tags(known), *add} - set(remove))
             connection.execute("UPDATE runs SET tags = ? WHERE id = ?", (_text(tags), run))
         return tuple(tags)
 
@@ -222,7 +245,7 @@ class Runs:
         """Every run, the newest first; one that is damaged hides no other."""
         with self._database.read() as connection:
             rows = connection.execute(
-                "SELECT id, name, began, ended, partial, notes, tags, document FROM runs"
+                "SELECT id, began, name, ended, partial, notes, tags, document FROM runs"
                 " ORDER BY began DESC"
             ).fetchall()
             return tuple(self._listed(connection, row) for row in rows)
@@ -257,7 +280,9 @@ class Runs:
         """What every run is called, to look up many words at once."""
         with self._database.read() as connection:
             rows = connection.execute("SELECT id, name FROM runs ORDER BY began DESC").fetchall()
-        return Names(rows)
+        return Names(
+            [(id_, fields.text_or_none(name)) for id_, name in rows if isinstance(id_, str)]
+        )
 
     # --- comparisons ------------------------------------------------------------------------------
 
@@ -280,10 +305,7 @@ class Runs:
             rows = connection.execute(
                 "SELECT name, saved, runs, baseline FROM comparisons ORDER BY saved DESC, name"
             ).fetchall()
-        return tuple(
-            Comparison(name=name, saved=saved, runs=_words(runs), baseline=baseline)
-            for name, saved, runs, baseline in rows
-        )
+        return tuple(map(_compared, rows))
 
     def comparison(self, name: str) -> Comparison | None:
         """The one of this name, None where there is none."""
@@ -323,21 +345,23 @@ class Runs:
         ).fetchone()
         if row is None:
             raise self.names().unknown(run)
-        name, ended, partial, notes, tags, document = row
         cells = connection.execute(
             "SELECT document FROM cells WHERE run = ? ORDER BY position", (run,)
         ).fetchall()
         try:
+            known = fields.typed(row, _Kept)
             return replace(
-                _unpacked(document, Run),
-                name=name,
-                ended=ended,
-                partial=bool(partial),
-                notes=notes,
-                tags=_words(tags),
-                cells=tuple(_unpacked(cell, Cell) for (cell,) in cells),
+                fields.document(known.document, Run),
+                name=known.name,
+                ended=known.ended,
+                partial=bool(known.partial),
+                notes=known.notes,
+                tags=fields.words(known.tags),
+                cells=tuple(
+                    fields.document(fields.typed(cell, _Packed).document, Cell) for cell in cells
+                ),
             )
-        except (zlib.error, msgspec.MsgspecError) as error:
+        except fields.Unreadable as error:
             raise RunsDamaged(
                 f"Run {run} in {self._database.path} can't be read: {error}.",
                 meaning="Its row is damaged; the other runs are not.",
@@ -346,29 +370,43 @@ class Runs:
 
     def _listed(self, connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunRow:
         """A row of the table for a list, without its requests."""
-        run, name, began, ended, partial, notes, tags, document = row
-        known = _RunRow()
-        at: set[int] = set()
-        damaged = False
+        run, began, *rest = row
         try:
-            known = _unpacked(document, _RunRow)
-            for (cell,) in connection.execute("SELECT document FROM cells WHERE run = ?", (run,)):
-                at.add(_unpacked(cell, _CellRow).concurrency)
-        except (zlib.error, msgspec.MsgspecError):
-            known, at, damaged = _RunRow(), set(), True
-        return RunRow(
-            id=run,
-            name=name,
-            began=began,
-            ended=ended,
-            partial=bool(partial),
-            model=known.surroundings.model,
-            speculative="" if damaged else known.surroundings.speculative.short,
-            concurrency=tuple(sorted(at)),
-            notes=notes,
-            tags=_words(tags),
-            damaged=damaged,
-        )
+            moment = fields.typed((began,), _Began).began
+            known = fields.typed(rest, _Kept)
+            around = fields.document(known.document, _RunRow).surroundings
+            cells = connection.execute("SELECT document FROM cells WHERE run = ?", (run,))
+            at = {
+                fields.document(fields.typed(cell, _Packed).document, _CellRow).concurrency
+                for cell in cells
+            }
+            return RunRow(
+                id=fields.typed((run,), _Id).id,
+                name=known.name,
+                began=moment,
+                ended=known.ended,
+                partial=bool(known.partial),
+                model=around.model,
+                speculative=around.speculative.short,
+                concurrency=tuple(sorted(at)),
+                notes=known.notes,
+                tags=fields.words(known.tags),
+            )
+        except fields.Unreadable:
+            name, _, _, notes, tags, _ = rest
+            return RunRow(
+                id=fields.text_or_none(run),
+                name=fields.text_or_none(name),
+                began=fields.moment_or_none(began),
+                ended=None,
+                partial=True,
+                model="",
+                speculative="",
+                concurrency=(),
+                notes=fields.text_or_none(notes),
+                tags=_tags(tags),
+                damaged=True,
+            )
 
     def _set(self, run: str, column: str, value: str) -> None:
         with self._database.write() as connection:
@@ -393,13 +431,28 @@ def _packed(data: Data) -> bytes:
     return zlib.compress(msgspec.json.encode(data))
 
 
-def _unpacked(document: bytes, kind: type[_T]) -> _T:
-    return msgspec.json.decode(zlib.decompress(document), type=kind)
-
-
 def _text(words: Sequence[str]) -> str:
     return msgspec.json.encode(list(words)).decode()
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return msgspec.json.decode(text, type=tuple[str, ...])
+def _tags(field: object) -> tuple[str, ...]:
+    """The tags of a run, none where they can't be read."""
+    try:
+        return fields.words(fields.text_or_none(field))
+    except fields.Unreadable:
+        return ()
+
+
+def _compared(row: Sequence[object]) -> Comparison:
+    """A saved comparison; one that can't be read has no runs."""
+    name, saved, runs, baseline = row
+    try:
+        found = fields.words(fields.text_or_none(runs))
+    except fields.Unreadable:
+        found = ()
+    return Comparison(
+        name=fields.text_or_none(name),
+        saved=fields.moment_or_none(saved),
+        runs=found,
+        baseline=fields.text_or_none(baseline),
+    )

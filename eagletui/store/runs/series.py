@@ -19,6 +19,7 @@ import msgspec
 
 from eagletui.model.base import Data
 from eagletui.model.series import Window
+from eagletui.store.runs import fields
 from eagletui.store.runs.buckets import (
     Buckets,
     folded,
@@ -155,17 +156,7 @@ class SeriesStore:
                 " ORDER BY began DESC",
                 (end, begin, host, host),
             ).fetchall()
-        return tuple(
-            Session(
-                id=id_,
-                host=where,
-                server=server,
-                began=began,
-                ended=ended,
-                about=msgspec.json.decode(document, type=dict[str, str]),
-            )
-            for id_, where, server, began, ended, document in rows
-        )
+        return tuple(map(_session, rows))
 
     def names(self, owner: str) -> tuple[str, ...]:
         """The series that a session or run has."""
@@ -237,12 +228,9 @@ class SeriesStore:
                 )
                 _insert(connection, owner, name, level + 1, folded(old, AGES[level].bucket))
 
-    def _buckets(self, row: Sequence[bytes | None]) -> Buckets:
-        times, low, high, mean, joined = row
-        assert times is not None
-        assert low is not None
-        assert joined is not None
+    def _buckets(self, row: Sequence[object]) -> Buckets:
         try:
+            times, low, high, mean, joined = fields.typed(row, _Row)
             lowest = unpack_values(low)
             found = Buckets(
                 unpack_times(times),
@@ -263,6 +251,33 @@ class SeriesStore:
 
 
 _COLUMNS = "times, low, high, mean, joined"
+
+
+class _Row(NamedTuple):
+    times: bytes
+    low: bytes
+    high: bytes | None
+    mean: bytes | None
+    joined: bytes
+
+
+def _session(row: Sequence[object]) -> Session:
+    """A session; of a damaged row what can be read of it."""
+    id_, host, server, began, ended, document = row
+    try:
+        about = fields.document(
+            fields.typed((document,), tuple[bytes])[0], dict[str, str], packed=False
+        )
+    except fields.Unreadable:
+        about = {}
+    return Session(
+        id=fields.text_or_none(id_),
+        host=fields.text_or_none(host),
+        server=fields.text_or_none(server),
+        began=fields.moment_or_none(began),
+        ended=fields.moment_or_none(ended),
+        about=about,
+    )
 
 
 def _insert(

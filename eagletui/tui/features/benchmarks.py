@@ -31,13 +31,13 @@ class BenchActions(SpanActions):
         return self.bench if self.bench is not None and not self.bench.over else None
 
     def action_bench(self) -> None:
-        """Measure what runs, or see how far that is."""
+        """Measure what runs, or see how far that is, or what came of it on another screen."""
         from eagletui.tui.screens.bench import BenchScreen
 
         if self.benchmarker is None or isinstance(self.screen, BenchScreen):
             return
         last = self.bench.wish if self.bench is not None else Wish()
-        self.push_screen(BenchScreen(last, choosing=self.benching is None))
+        self.push_screen(BenchScreen(last, choosing=self.bench is None))
 
     def ask_bench(self, wish: Wish, begun: Callable[[], object]) -> None:
         """Ask whether this is to be measured, and begin; `begun` hears that it was."""

@@ -35,7 +35,9 @@ class Told(Panel):
         if self.asks is None and view.bench is not None:
             return page(moment_lines(view.bench, view, width))
         wish = self.asks or Wish()
-        texts = [(plan_words(wish) + ".", "bold"), (load_words(view), "")]
+        texts = [(plan_words(wish) + ".", "bold")]
+        if load := load_words(view):
+            texts.append((load, ""))
         if refused := refusal(view):
             texts.append((f"▲ {refused}", "bold $warning"))
         texts += [

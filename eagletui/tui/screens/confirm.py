@@ -5,14 +5,14 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from eagletui.model.text import visible
+from eagletui.tui.dialog import Dialog
 from eagletui.tui.switching import Question
 
 
-class Confirm(ModalScreen[bool]):
+class Confirm(Dialog[bool]):
     """True when the person agreed."""
 
     BINDINGS = [
@@ -63,7 +63,7 @@ class Confirm(ModalScreen[bool]):
         self.dismiss(yes)
 
 
-class PutBack(ModalScreen[bool | None]):
+class PutBack(Dialog[bool | None]):
     """Whether what ran before is put back; None puts the question off."""
 
     BINDINGS = [

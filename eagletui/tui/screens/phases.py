@@ -9,12 +9,12 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from eagletui.model.logstore import LogStore
 from eagletui.model.safe import safe_line
+from eagletui.tui.dialog import Dialog
 from eagletui.tui.draw import fit, line
 from eagletui.tui.landmarks import Landmarks
 from eagletui.tui.widgets.options import Options
@@ -47,7 +47,7 @@ async def landmarks_in(store: LogStore) -> list[Found]:
     return found[-MOST:]
 
 
-class PhaseList(ModalScreen[int | None]):
+class PhaseList(Dialog[int | None]):
     """Dismisses with the number of the chosen line."""
 
     BINDINGS = [("escape", "cancel", "Cancel")]

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from eagletui.tui.dialog import Dialog
 
-class Prompt(ModalScreen[str | None]):
+
+class Prompt(Dialog[str | None]):
     """Asks for a line; None when given up.
 
     Args:

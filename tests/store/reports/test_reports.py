@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 from eagletui.engine.imported.generate import run_of_replies
-from eagletui.model.compare import Comparison, compare
+from eagletui.model.compare import Comparison, Judgement, Verdict, compare
 from eagletui.model.run import Run, Surroundings, Workload
 from eagletui.model.speculative import Speculative
 from eagletui.store.reports.page import page
 from eagletui.store.reports.pictures import PARTS, _moments
-from eagletui.store.reports.sheets import figure_sheets, names, sentences, sheets
+from eagletui.store.reports.sheets import change, figure_sheets, names, sentences, sheets
 from eagletui.store.reports.text import csv_text, markdown_lines, table_lines
 from eagletui.store.runs.buckets import Buckets
 from tests.recorded_replies import TABLE, replies
@@ -337,3 +337,22 @@ def test_nothing_known_draws_nothing() -> None:
     assert [sheet.title for sheet in sheets(empty)] == ["Runs"]
     assert list(markdown_lines(empty))
     assert csv_text(empty).count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "verdict", "said"),
+    [
+        (0.995, 0.992, 0.997, "slower", "0.995× (0.992 to 0.997)"),
+        (1.006, 1.003, 1.009, "faster", "1.006× (1.003 to 1.009)"),
+        (1.001, 0.997, 1.004, "tie", "1.00× (1.00 to 1.00)"),
+        (1.6, 1.55, 1.65, "faster", "1.60× (1.55 to 1.65)"),
+        (1.6, None, None, "faster", "1.60×"),
+    ],
+)
+def test_a_ratio_never_contradicts_its_verdict(
+    ratio: float, low: float | None, high: float | None, verdict: Judgement, said: str
+) -> None:
+    found = Verdict(
+        run="a", concurrency=1, ratio=ratio, low=low, high=high, verdict=verdict, why=""
+    )
+    assert change(found) == said
