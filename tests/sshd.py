@@ -98,8 +98,10 @@ def start_sshd(folder: Path, *, name: str = "box", options: Iterable[str] = ()) 
         "UsePAM no",
         "PasswordAuthentication no",
         "PermitRootLogin yes",
-        # The login shell reads nothing of the developer's own start-up files.
-        f"SetEnv HOME={home} {MARK}={os.environ.get(MARK, '')}",
+        # The login shell reads nothing of the developer's own start-up files; the lock of a run
+        # that was killed holds up no other.
+        f"SetEnv HOME={home} {MARK}={os.environ.get(MARK, '')}"
+        f" EAGLETUI_LOCK={folder / 'restart.lock'}",
         *options,
     ]
     (folder / "sshd_config").write_text("\n".join(lines) + "\n")

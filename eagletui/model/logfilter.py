@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from eagletui.model.base import Data
 from eagletui.model.loglevels import LEVELS, Level, bar_label, is_poll, levels_of
+
+# The parser of `re` is public in 3.10 and called otherwise since.
+if sys.version_info >= (3, 11):
+    from re import _parser as _parsing
+else:
+    import sre_parse as _parsing
+_parser: Any = _parsing
 
 _MATCHED_BYTES = 8192
 _META = set("\\.^$*+?{}[]|()")
@@ -26,6 +35,33 @@ def compile_pattern(text: str) -> re.Pattern[str] | None:
         except (re.error, OverflowError, RecursionError):
             pass
     return re.compile(re.escape(text), flags)
+
+
+def may_never_end(text: str) -> bool:
+    """Whether a repeat without an end holds another: on one line it may take longer than a life."""
+    try:
+        parsed = _parser.parse(text)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return _holds(parsed, inside=False)
+
+
+def _holds(parsed: Any, *, inside: bool) -> bool:
+    for operator, argument in parsed:
+        name = str(operator)
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+            endless = argument[1] == _parser.MAXREPEAT
+            if endless and inside:
+                return True
+            if _holds(argument[2], inside=inside or endless):
+                return True
+            continue
+        parts = argument if isinstance(argument, (tuple, list)) else (argument,)
+        for part in parts:
+            several = part if isinstance(part, list) else [part]
+            if any(isinstance(p, _parser.SubPattern) and _holds(p, inside=inside) for p in several):
+                return True
+    return False
 
 
 def line_matcher(text: str) -> Callable[[bytes], bool] | None:

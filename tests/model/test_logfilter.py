@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eagletui.model.logfilter import LogFilter, compile_pattern
+from eagletui.model.logfilter import LogFilter, compile_pattern, may_never_end
 from eagletui.model.logindex import LogIndex
 from eagletui.model.loglevels import (
     LEVEL_SIGNS,
@@ -217,3 +217,41 @@ def test_the_growing_line_has_no_row_before_those_above_it() -> None:
     index.advance(1.0, clock=lambda: 0.0)
     assert index.shows_growing()
     assert index.rows == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"(\S+\s?)+QQ",
+        "(a*)*",
+        "(a+)+$",
+        "(?:x|(y+)z)*",
+        "(a{2,})+",
+        r"((\w+?) )*b",
+        "(?P<n>a+)*",
+        "(?=(a+)+)b",
+        "(?i:(a+)*)",
+    ],
+)
+def test_a_repeat_in_a_repeat_may_never_end(text: str) -> None:
+    assert may_never_end(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "error.*rank",
+        r"\d+ of \d+",
+        "(ab)+",
+        "(a{2,4})*",
+        "(a+){2}",
+        "[",
+        "(a",
+        r"(\S+) (\S+)",
+        "x" * 500,
+    ],
+)  # fmt: skip
+def test_other_patterns_end(text: str) -> None:
+    assert not may_never_end(text)

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from eagletui.model.logfilter import may_never_end
 from eagletui.model.loglevels import Level
 from eagletui.tui import words
 from eagletui.tui.actions import first_key
@@ -255,4 +256,6 @@ def bad_pattern(text: str) -> str:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         return f"This is no regular expression: {error}."
+    if may_never_end(text):
+        return "One repeat in another may take for ever on a long line; write it with one of them."
     return ""
