@@ -13,8 +13,9 @@ LOCKED = "locked"
 GARBLED = "bad-answer"
 """The agent ended without an answer: it was killed, or its shell says something of its own."""
 RUNNER_PATH = "server.runner"
-QUIET = 45.0
-"""Seconds without a sign of life after which a lock's owner seems to be gone."""
+QUIET = 150.0
+"""Seconds without a sign of life after which a lock's owner seems to be gone: more than any one
+request may take, for its owner gives no other sign meanwhile."""
 
 
 class _Words(NamedTuple):

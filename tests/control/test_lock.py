@@ -17,8 +17,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from eagletui.control import agent
 from eagletui.control.agent import AgentRefused
+from eagletui.control.job import PATIENCE
 from eagletui.control.owner import Owner, began, is_gone
+from eagletui.control.problems import QUIET
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
 from eagletui.hostside.agent import kept, lock, requests
@@ -213,3 +216,8 @@ async def test_an_eagletui_of_this_machine_that_is_gone_is_said_to_be(
         )
         assert "eagletui launch --resume 20260101-lost" in problem.advice
         assert "--break-lock" in problem.advice
+
+
+def test_no_request_outlasts_the_time_after_which_its_owner_seems_gone() -> None:
+    """A start through docker may take more than a minute, and the lock is not renewed meanwhile."""
+    assert agent._PATIENCE + PATIENCE < QUIET
