@@ -129,13 +129,27 @@ class Servers:
             server.poll()
 
     def mine(self) -> list[int]:
-        """Every living process that was started with this folder's script, workers included."""
-        mark = str(self.folder).encode()
+        """Every living process that was started with this folder's script, workers included.
+
+        What follows a server's log, and ends a moment after whoever wanted it, is none of them.
+        """
+        mark = os.fsencode(self.script)
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with contextlib.suppress(OSError):
                     if mark in (entry / "cmdline").read_bytes() and alive(int(entry.name)):
+                        found.append(int(entry.name))
+        return found
+
+    def at_work(self) -> list[int]:
+        """Agents that still do what somebody had asked who is gone."""
+        mark, found = f"EAGLETUI_STATE={self.state}".encode(), []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) not in (os.getpid(), *self.mine()):
+                with contextlib.suppress(OSError):
+                    agent = b"\0-I\0-S\0-X\0utf8\0" in (entry / "cmdline").read_bytes()
+                    if agent and mark in (entry / "environ").read_bytes().split(b"\0"):
                         found.append(int(entry.name))
         return found
 

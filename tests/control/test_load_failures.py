@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ from eagletui.control.restart import Restart, unfinished
 from eagletui.host.local import LocalHost
 from eagletui.model.profile import Guard, RollBack
 from eagletui.model.restart import account
-from tests.control.servers import Servers, alive, argv
+from tests.control.servers import Servers, alive, argv, wait_for
 from tests.control.test_restart import QUICK, STALLED, details, driven, states
 
 BACK = "What ran before is back and serves. "
@@ -185,6 +186,9 @@ async def test_a_host_that_was_started_anew_while_it_loaded(
         if progress.standing.state == "loading":
             break
     await stream.aclose()
+    restart.close()
+    # What was asked for last is done to its end, and would be written over what is written here.
+    await asyncio.to_thread(wait_for, lambda: not servers.at_work(), "the agent is done")
     [record] = servers.launches()
     os.kill(record["new"]["pid"], signal.SIGKILL)
     servers.reap()

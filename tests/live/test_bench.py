@@ -175,7 +175,11 @@ def test_accept_length_is_the_servers_own_to_the_last_digit(
 def test_times_of_the_same_steps_are_those_of_sglangs_own_client(
     counting: LabServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Replies of one batch: no noise of the machine excuses a difference of more than 3 %."""
+    """Replies of one batch: no noise of the machine excuses a difference of more than 3 %.
+
+    But for the first token: in which step a prompt is read is decided by the order in which they
+    arrive, and one of the two sends first.
+    """
     prompts = [prompt.text for prompt in shipped("code")[:BESIDE]]
     done = subprocess.run(
         [
@@ -199,8 +203,10 @@ def test_times_of_the_same_steps_are_those_of_sglangs_own_client(
     }
     with capsys.disabled():
         print(f"\nin one batch, ours over theirs: {ratios}")  # noqa: T201
+    a_step = statistics.median(row["theirs"]["tpot"] / row["theirs"]["ttft"] for row in rows)
     for name, ratio in ratios.items():
-        assert ratio == pytest.approx(1.0, abs=AGREED), name
+        allowed = AGREED + (a_step if name == "ttft" else 0.0)
+        assert ratio == pytest.approx(1.0, abs=allowed), name
 
 
 @pytest.fixture
