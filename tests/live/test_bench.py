@@ -25,7 +25,7 @@ REQUESTS = 8
 AT_ONCE = 2
 PAIRS, MOST_PAIRS = 4, 12
 AGREED = 0.03
-BESIDE = 4
+BESIDE, MOST_BATCHES = 4, 6
 
 # SGLang's own client, which reads the arguments of one round a line: its imports cost more than
 # a round. It imports `datasets` for sets that are not used here and the lab lacks.
@@ -180,6 +180,32 @@ def test_times_of_the_same_steps_are_those_of_sglangs_own_client(
     But for the first token: in which step a prompt is read is decided by the order in which they
     arrive, and one of the two sends first.
     """
+    rows: list[dict[str, Any]] = []
+    ratios: dict[str, float] = {}
+    wrong = ["no batch yet"]
+    while wrong and len(rows) < MOST_BATCHES * BESIDE:
+        rows += _beside(counting)
+        ratios, wrong = _within_steps(rows)
+    with capsys.disabled():
+        print(f"\nin {len(rows) // BESIDE} batches, ours over theirs: {ratios}")  # noqa: T201
+    assert not wrong, ratios
+    for row in rows:
+        assert row["ours"]["tokens"] == row["theirs"]["tokens"] == TOKENS
+
+
+def _within_steps(rows: list[dict[str, Any]]) -> tuple[dict[str, float], list[str]]:
+    """Medians of ours over theirs, and the names of those that are apart."""
+    ratios = {
+        name: statistics.median(row["ours"][name] / row["theirs"][name] for row in rows)
+        for name in ("ttft", "tpot", "latency")
+    }
+    a_step = statistics.median(row["theirs"]["tpot"] / row["theirs"]["ttft"] for row in rows)
+    allowed = {"ttft": AGREED + a_step, "tpot": AGREED, "latency": AGREED}
+    return ratios, [name for name in ratios if abs(ratios[name] - 1.0) > allowed[name]]
+
+
+def _beside(counting: LabServer) -> list[dict[str, Any]]:
+    """One batch: each prompt by both clients."""
     prompts = [prompt.text for prompt in shipped("code")[:BESIDE]]
     done = subprocess.run(
         [
@@ -194,19 +220,8 @@ def test_times_of_the_same_steps_are_those_of_sglangs_own_client(
     )
     line = next((x for x in done.stdout.decode().splitlines() if x.startswith("RESULT ")), "")
     assert line, done.stderr.decode()[-2000:]
-    rows = json.loads(line.removeprefix("RESULT "))
-    for row in rows:
-        assert row["ours"]["tokens"] == row["theirs"]["tokens"] == TOKENS
-    ratios = {
-        name: statistics.median(row["ours"][name] / row["theirs"][name] for row in rows)
-        for name in ("ttft", "tpot", "latency")
-    }
-    with capsys.disabled():
-        print(f"\nin one batch, ours over theirs: {ratios}")  # noqa: T201
-    a_step = statistics.median(row["theirs"]["tpot"] / row["theirs"]["ttft"] for row in rows)
-    for name, ratio in ratios.items():
-        allowed = AGREED + (a_step if name == "ttft" else 0.0)
-        assert ratio == pytest.approx(1.0, abs=allowed), name
+    found: list[dict[str, Any]] = json.loads(line.removeprefix("RESULT "))
+    return found
 
 
 @pytest.fixture
