@@ -86,7 +86,7 @@ class CompareScreen(EagleScreen):
         self._comparison: Comparison | None = None
         self._problem: EagletuiError | None = None
         self._series: Mapping[str, Mapping[str, Window]] = {}
-        self._said = Content("")
+        self._made_of: object = None
 
     def body(self) -> Iterator[Widget]:
         with VerticalScroll(id="compared", classes="panel"):
@@ -100,6 +100,7 @@ class CompareScreen(EagleScreen):
         """Read the runs."""
         super().on_mount()
         self.query_one("#compared").focus()
+        self._show_curves()
         self._read()
 
     def _read(self) -> None:
@@ -111,7 +112,8 @@ class CompareScreen(EagleScreen):
         try:
             found = await self._shelf.compare(self._runs, self._baseline)
             self.post_message(Compared(found))
-            self.post_message(SeriesRead(await self._shelf.series(self._runs)))
+            if not self._series:  # another baseline changes nothing in them
+                self.post_message(SeriesRead(await self._shelf.series(self._runs)))
         except EagletuiError as error:
             self.post_message(NotCompared(error))
 
@@ -129,16 +131,19 @@ class CompareScreen(EagleScreen):
     def _take(self, message: Compared) -> None:
         self._comparison, self._problem = message.comparison, None
         self._baseline = message.comparison.baseline
+        self._show_curves()
         self.eagle.refresh_keys()
 
     @on(SeriesRead)
     def _take_series(self, message: SeriesRead) -> None:
         self._series = message.series
+        self._show_curves()
         self.refresh_view()
 
     @on(NotCompared)
     def _not_compared(self, message: NotCompared) -> None:
         self._problem = message.error
+        self._show_curves()
         self.refresh_view()
 
     @on(Done)
@@ -158,17 +163,15 @@ class CompareScreen(EagleScreen):
         super().show(view)
         scroll = self.query_one("#compared")
         width = max(30, scroll.scrollable_content_region.width or self.size.width - 4)
-        said = page(self._lines(view, width))
         title = self._title()
         if scroll.border_title != title:
             scroll.border_title = title
-        if not said.is_same(self._said):
-            self._said = said
+        made_of = self._comparison, self._problem, width, view.ascii_only
+        if made_of != self._made_of:
+            self._made_of = made_of
             text = self.query_one("#figures", Static)
-            text.update(said)
+            text.update(page(self._lines(view, width)))
             self.call_after_refresh(text.refresh, layout=True)
-        self._show_curve()
-        self._show_overlays()
 
     def _title(self) -> str:
         if self._comparison is None:
@@ -198,16 +201,14 @@ class CompareScreen(EagleScreen):
             found += [Content(""), line((title, "bold $accent"))]
         return found
 
-    def _show_curve(self) -> None:
-        widget = self.query_one(StepCurve)
-        found = self._comparison
-        at = curved(found) if found is not None and self._problem is None else None
-        widget.set_class(at is None, "-off")
-        if found is not None and at is not None:
-            widget.show(curve(found, at))
-
-    def _show_overlays(self) -> None:
+    def _show_curves(self) -> None:
+        """Once what is compared, or how it went, is known: nothing of it changes with the view."""
         found = self._comparison if self._problem is None else None
+        at = curved(found) if found is not None else None
+        steps = self.query_one(StepCurve)
+        steps.set_class(at is None, "-off")
+        if found is not None and at is not None:
+            steps.show(curve(found, at))
         for name, _, _ in OVERLAID:
             curves = overlaid(found, self._series, name) if found is not None else ()
             widget = self.query_one(f"#over-{name}", Overlay)
