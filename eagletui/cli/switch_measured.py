@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from eagletui.engine.command import parse_command
+from eagletui.engine.command import CommandLine, parse_command
 from eagletui.model.errors import EagletuiError
 from eagletui.model.profile import StartPlan
 from eagletui.model.speculative import Speculative
@@ -17,7 +17,7 @@ from eagletui.model.switching import Measured
 from eagletui.model.text import visible
 
 if TYPE_CHECKING:
-    from eagletui.model.run import Run
+    from eagletui.model.run import Run, Surroundings
     from eagletui.store.runs.database import Database
     from eagletui.store.runs.runs import Runs
 
@@ -40,27 +40,44 @@ class MeasuredRuns:
     def __init__(self, host: str, opened: Opened | None = None) -> None:
         self._host = visible(host)
         self._opened = opened or _persons
-        self._runs: list[Run] | None = None
+        self._kept: dict[str, Surroundings] | None = None
+        """By id, the newest first."""
+        self._measured: dict[str, Measured | None] = {}
 
     def forget(self) -> None:
         """Read the runs again at the next question."""
-        self._runs = None
+        self._kept = None
+        self._measured.clear()
 
     def last(self, plan: StartPlan) -> Measured | None:
         """What was measured last of it; None where nothing was. Reads the disk."""
-        if self._runs is None:
-            self._runs = self._read()
-        of_it = (run for run in self._runs if is_of(run, plan.argv, plan.environment))
-        return next((found for run in of_it if (found := measured(run))), None)
+        if self._kept is None:
+            self._kept = self._read()
+        command, nccl = parse_command(plan.argv), _nccl(plan.environment)
+        of_it = (run for run, around in self._kept.items() if is_of(around, command, nccl))
+        return next((found for run in of_it if (found := self._figures(run))), None)
 
-    def _read(self) -> list[Run]:
+    def _read(self) -> dict[str, Surroundings]:
+        """What each run on this host measured; its requests are not kept in memory."""
+        found = {}
         try:
             with self._opened() as (_, kept):
-                rows = [row for row in kept.rows() if not row.damaged][:MOST]
-                runs = [kept.get(row.id) for row in rows]
+                for row in [row for row in kept.rows() if not row.damaged][:MOST]:
+                    run = kept.get(row.id)
+                    if run.surroundings.host == self._host and not run.source:
+                        found[run.id] = run.surroundings
         except EagletuiError:
-            return []
-        return [run for run in runs if run.surroundings.host == self._host and not run.source]
+            return {}
+        return found
+
+    def _figures(self, run: str) -> Measured | None:
+        if run not in self._measured:
+            try:
+                with self._opened() as (_, kept):
+                    self._measured[run] = measured(kept.get(run))
+            except EagletuiError:
+                self._measured[run] = None
+        return self._measured[run]
 
 
 def _persons() -> AbstractContextManager[tuple[Database, Runs]]:
@@ -69,14 +86,12 @@ def _persons() -> AbstractContextManager[tuple[Database, Runs]]:
     return open_runs()
 
 
-def is_of(run: Run, argv: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether it measured such a server: what a command line leaves to SGLang may be anything."""
-    command = parse_command(argv)
-    around = run.surroundings
+def is_of(around: Surroundings, command: CommandLine, nccl: Mapping[str, str]) -> bool:
+    """Whether such a server was measured: what a command line leaves to SGLang may be anything."""
     return (
         _name(command.model) in (_name(around.model), _name(_told(around.argv)))
         and _fits(command.speculative, around.speculative)
-        and _nccl(environment) == _nccl(around.environment)
+        and nccl == _nccl(around.environment)
     )
 
 
