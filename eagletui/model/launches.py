@@ -76,10 +76,9 @@ def started(records: Sequence[Record], process: Id) -> Started:
     """What the launch tells that started a process."""
     for record in records:
         if process == _process(record, "new"):
-            known = "load_seconds" in record and record["load_seconds"] is not None
-            return Started(
-                _text(record, "profile"), _number(record, "load_seconds") if known else None
-            )
+            known = record.get("load_seconds") is not None
+            load = _number(record, "load_seconds") if known else None
+            return Started(_text(record, "profile"), load)
     return Started()
 
 
