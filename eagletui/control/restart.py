@@ -23,6 +23,7 @@ from eagletui.control.api import (
     refuse_what_cannot_be,
 )
 from eagletui.control.facts import Facts
+from eagletui.control.job import Job
 from eagletui.control.owner import is_gone
 from eagletui.control.problems import GARBLED, QUIET, problem
 from eagletui.control.works import Check, Works
@@ -134,7 +135,7 @@ class Restart:
         breaks: bool | str = "",
         kept: bool = False,
     ) -> Works:
-        return Works(
+        job = Job(
             self._host,
             self._facts,
             agent=agent,
@@ -142,10 +143,8 @@ class Restart:
             limits=self._limits,
             standing=lambda: self._standing,
             tell=self._tell,
-            check=check,
-            breaks=breaks,
-            kept=kept,
         )
+        return Works(job, check=check, breaks=breaks, kept=kept)
 
     @classmethod
     async def resume(

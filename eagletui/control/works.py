@@ -7,17 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eagletui.control.agent import Agent, AgentRefused
-from eagletui.control.api import Limits, Owner, plan_document
+from eagletui.control.agent import AgentRefused
+from eagletui.control.api import plan_document
 from eagletui.control.ending import Ending
-from eagletui.control.facts import Facts
-from eagletui.control.job import DONE, PATIENCE, Job, Tell, failed
+from eagletui.control.job import DONE, PATIENCE, Job, failed
 from eagletui.control.problems import note_words
 from eagletui.control.starting import Starting
-from eagletui.host.base import Host
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.finding import Finding
-from eagletui.model.restart import Action, Happened, Standing
+from eagletui.model.restart import Action, Happened
 from eagletui.model.safe import safe
 
 Check = Callable[[], Awaitable["Diagnosis | None"]]
@@ -27,30 +25,20 @@ class Works:
     """The host's side of a restart: one method for each action of the machine.
 
     Args:
-        standing: where the machine stands when it is asked.
-        tell: shows a detail or an event of the log.
         check: a further check of the caller's own, `engine.check` for one.
     """
 
     def __init__(
         self,
-        host: Host,
-        facts: Facts,
+        job: Job,
         *,
-        agent: Agent,
-        owner: Owner,
-        limits: Limits,
-        standing: Callable[[], Standing],
-        tell: Tell,
         check: Check | None = None,
         breaks: bool | str = "",
         kept: bool = False,
     ) -> None:
-        self._job = Job(
-            host, facts, agent=agent, owner=owner, limits=limits, standing=standing, tell=tell
-        )
-        ending = Ending(self._job)
-        self._starting = Starting(self._job, ending)
+        self._job = job
+        ending = Ending(job)
+        self._starting = Starting(job, ending)
         self._check = check
         self._breaks = breaks
         self._kept = self._resumed = kept
