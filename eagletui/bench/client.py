@@ -25,6 +25,8 @@ hundred chunks: all at once, they would hold up the last chunks of those that st
 
 _NO_LIMIT = aiohttp.ClientTimeout(total=None, sock_connect=30.0)
 _BUFFER = 1 << 18
+_OF_PYTHON = 1_000
+"""Objects that Python leaves out of collections by itself (3.12: 375); a screen, tens of thousands."""
 
 
 class Client:
@@ -59,7 +61,7 @@ class _Cell:
     async def run(self, stop: asyncio.Event) -> float:
         # What is there already is not looked through again while chunks wait for their time. A
         # screen has seen to that, and would be held up.
-        if gc.get_freeze_count():
+        if gc.get_freeze_count() > _OF_PYTHON:
             return await self._run(stop)
         gc.collect()
         gc.freeze()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from eagletui.control.agent import AGENT, Agent, AgentRefused, sent
-from eagletui.control.problems import _WORDS, lock_words, problem
+from eagletui.control.problems import _WORDS, QUIET, lock_words, problem
 from eagletui.host.local import LocalHost
 from eagletui.hostside.agent import bootstrap, requests, runner
 from eagletui.hostside.agent.base import Refused
@@ -135,4 +135,4 @@ def test_a_lock_says_who_and_since_when() -> None:
         "ann@desk is in the middle of launching a on :1 on this host; last sign of life 3 s ago."
     )
     assert "Wait" in advice
-    assert "--resume L" in lock_words({**held, "quiet": 100.0, "launch": "L"})[1]
+    assert "--resume L" in lock_words({**held, "quiet": QUIET, "launch": "L"})[1]
