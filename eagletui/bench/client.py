@@ -26,7 +26,8 @@ hundred chunks: all at once, they would hold up the last chunks of those that st
 _NO_LIMIT = aiohttp.ClientTimeout(total=None, sock_connect=30.0)
 _BUFFER = 1 << 18
 _OF_PYTHON = 1_000
-"""Objects that Python leaves out of collections by itself (3.12: 375); a screen, tens of thousands."""
+"""More objects than Python leaves out of collections by itself (3.12: 375); a screen leaves out
+tens of thousands."""
 
 
 class Client:
