@@ -26,6 +26,8 @@ AT_ONCE = 2
 PAIRS, MOST_PAIRS = 4, 12
 AGREED = 0.03
 BESIDE, MOST_BATCHES = 4, 6
+TURNS, MOST_TURNS = 16, 64
+TIMES = ("output_throughput", "mean_ttft_ms", "mean_tpot_ms", "mean_e2e_latency_ms")
 
 # SGLang's own client, which reads the arguments of one round a line: its imports cost more than
 # a round. It imports `datasets` for sets that are not used here and the lab lacks.
@@ -41,45 +43,64 @@ for line in sys.stdin:
     print("done", file=answers, flush=True)
 """
 
-# Each prompt is sent twice in the same moment, by SGLang's client and by ours: both replies are
-# generated in the same batch, step by step, so that whatever slows the machine slows both.
-_BESIDE = """
+# Both clients in one process. Beside: each prompt is sent twice in the same moment, so that both
+# replies are generated in the same batch, step by step, and whatever slows the machine slows both.
+# In turn: one request at a time, each client first as often.
+_BOTH = """
 import asyncio, json, sys, types
 import aiohttp
 sys.modules["datasets"] = types.SimpleNamespace(load_dataset=None)
 from sglang.benchmark import serving as s
 from eagletui.bench.client import Client
 from eagletui.bench.load import Load, Reply
-url, tokens, prompts = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+way, url, tokens, prompts = sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])
 s.set_global_args(types.SimpleNamespace(
     disable_stream=False, disable_ignore_eos=False, temperature=0.0, top_p=1.0, cache_report=False,
     return_logprob=False, return_routed_experts=False, print_requests=False, header=None,
     served_model_name=None, top_logprobs_num=0, token_ids_logprob=None, logprob_start_len=-1))
 sampling = {"max_new_tokens": tokens, "temperature": 0.0, "ignore_eos": True}
 async def theirs(prompt):
-    return await s.async_request_sglang_generate(s.RequestFuncInput(
+    told = await s.async_request_sglang_generate(s.RequestFuncInput(
         prompt=prompt, api_url=url + "/generate", prompt_len=1, output_len=tokens, model="m",
         lora_name="", image_data=None, extra_request_body={}))
-async def ours(prompts):
+    tpot = (told.latency - told.ttft) / (told.output_len - 1)
+    return {"ttft": told.ttft, "tpot": tpot, "latency": told.latency, "tokens": told.output_len}
+async def ours(session, prompts):
     found = {}
     def heard(item):
         if isinstance(item, Reply):
             found[item.index] = item.sent
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        bodies = tuple(json.dumps({"text": prompt, "sampling_params": sampling,
-                                   "stream": True}).encode() for prompt in prompts)
-        load = Load(url=url, endpoint="/generate", bodies=bodies, concurrency=len(bodies))
-        await Client(session).drive(load, heard, asyncio.Event())
-    return [found[index] for index in range(len(prompts))]
-async def run():
-    mine, *others = await asyncio.gather(ours(prompts), *map(theirs, prompts))
-    return [
-        {"ours": {"ttft": a.ttft, "tpot": a.tpot, "latency": a.latency, "tokens": a.output_tokens},
-         "theirs": {"ttft": b.ttft, "tpot": (b.latency - b.ttft) / (b.output_len - 1),
-                    "latency": b.latency, "tokens": b.output_len}}
-        for a, b in zip(mine, others)]
-asyncio.run(run())
-print("RESULT", json.dumps(asyncio.run(run())))
+    bodies = tuple(json.dumps({"text": prompt, "sampling_params": sampling,
+                               "stream": True}).encode() for prompt in prompts)
+    load = Load(url=url, endpoint="/generate", bodies=bodies, concurrency=len(bodies))
+    await Client(session).drive(load, heard, asyncio.Event())
+    return [{"ttft": a.ttft, "tpot": a.tpot, "latency": a.latency, "tokens": a.output_tokens}
+            for a in (found[index] for index in range(len(prompts)))]
+async def beside(session, prompts):
+    mine, *others = await asyncio.gather(ours(session, prompts), *map(theirs, prompts))
+    return [{"ours": a, "theirs": b} for a, b in zip(mine, others)]
+async def emptied():
+    async with aiohttp.ClientSession() as one, one.post(url + "/flush_cache") as reply:
+        await reply.read()
+async def turns(session, prompts):
+    rows = []
+    for index, prompt in enumerate(prompts):
+        row = {}
+        for mine in (True, False) if index % 2 else (False, True):
+            await emptied()
+            if mine:
+                (row["ours"],) = await ours(session, [prompt])
+            else:
+                row["theirs"] = await theirs(prompt)
+        rows.append(row)
+    return rows
+async def run(prompts):
+    # A connection that the server has closed meanwhile would be met by the next request.
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=1.0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        return await {"beside": beside, "turns": turns}[way](session, prompts)
+asyncio.run(run(prompts[-4:]))
+print("RESULT", json.dumps(asyncio.run(run(prompts))))
 """
 
 
@@ -184,7 +205,7 @@ def test_times_of_the_same_steps_are_those_of_sglangs_own_client(
     ratios: dict[str, float] = {}
     wrong = ["no batch yet"]
     while wrong and len(rows) < MOST_BATCHES * BESIDE:
-        rows += _beside(counting)
+        rows += _both("beside", counting, [prompt.text for prompt in shipped("code")[:BESIDE]])
         ratios, wrong = _within_steps(rows)
     with capsys.disabled():
         print(f"\nin {len(rows) // BESIDE} batches, ours over theirs: {ratios}")  # noqa: T201
@@ -204,12 +225,28 @@ def _within_steps(rows: list[dict[str, Any]]) -> tuple[dict[str, float], list[st
     return ratios, [name for name in ratios if abs(ratios[name] - 1.0) > allowed[name]]
 
 
-def _beside(counting: LabServer) -> list[dict[str, Any]]:
-    """One batch: each prompt by both clients."""
-    prompts = [prompt.text for prompt in shipped("code")[:BESIDE]]
+def test_times_in_turn_are_those_of_sglangs_own_client(
+    counting: LabServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Request by request, so that both clients meet the same machine; the first token as well."""
+    prompts = [prompt.text for kind in ("code", "maths") for prompt in shipped(kind)[: TURNS // 2]]
+    rows: list[dict[str, Any]] = []
+    said, wrong = [""], ["no turn yet"]
+    while wrong and len(rows) < MOST_TURNS:
+        rows += _both("turns", counting, prompts)
+        said, wrong = _apart(rows, ("ttft", "tpot", "latency"))
+    with capsys.disabled():
+        print(f"\nafter {len(rows)} turns\n" + "\n".join(said))  # noqa: T201 - for the report
+    assert not wrong
+    for row in rows:
+        assert row["ours"]["tokens"] == row["theirs"]["tokens"] == TOKENS
+
+
+def _both(way: str, counting: LabServer, prompts: list[str]) -> list[dict[str, Any]]:
+    """Each prompt by both clients."""
     done = subprocess.run(
         [
-            *(str(LAB / "venv" / "bin" / "python"), "-c", _BESIDE),
+            *(str(LAB / "venv" / "bin" / "python"), "-c", _BOTH, way),
             *(counting.url, str(TOKENS), json.dumps(prompts)),
         ],
         capture_output=True,
@@ -261,33 +298,33 @@ def test_ours_agrees_with_sglangs_own_client(
         for prompt in shipped("code")[:REQUESTS]:
             turns = [{"from": "human", "value": prompt.text}, {"from": "gpt", "value": "so be it"}]
             file.write(json.dumps({"conversations": turns}) + "\n")
-    ours: list[dict[str, Any]] = []
-    theirs: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
     said, wrong = [""], ["no pair yet"]
-    while wrong and len(ours) < MOST_PAIRS:
-        for mine in (True, False) if len(ours) % 2 else (False, True):
+    while wrong and len(pairs) < MOST_PAIRS:
+        pair: dict[str, Any] = {}
+        for mine in (True, False) if len(pairs) % 2 else (False, True):
             if mine:
-                ours.append(_ours(counting, eagletui, prompts, tmp_path))
+                pair["ours"] = _ours(counting, eagletui, prompts, tmp_path)
             else:
-                theirs.append(_theirs(counting, their_client, prompts, tmp_path))
-        if len(ours) >= PAIRS:
-            said, wrong = _compared(ours, theirs)
+                pair["theirs"] = _theirs(counting, their_client, prompts, tmp_path)
+        pairs.append(pair)
+        if len(pairs) >= PAIRS:
+            said, wrong = _apart(pairs, TIMES)
     with capsys.disabled():
-        print(f"\nafter {len(ours)} pairs\n" + "\n".join(said))  # noqa: T201 - for the report
+        print(f"\nafter {len(pairs)} pairs\n" + "\n".join(said))  # noqa: T201 - for the report
     assert not wrong
-    for row in (*ours, *theirs):
+    rows = [row for pair in pairs for row in pair.values()]
+    for row in rows:
         assert row["completed"] == REQUESTS
         assert row["total_output_tokens"] == REQUESTS * TOKENS
-        assert row["accept_length"] == pytest.approx(ours[0]["accept_length"], rel=1e-12)
+        assert row["accept_length"] == pytest.approx(rows[0]["accept_length"], rel=1e-12)
 
 
-def _compared(
-    ours: list[dict[str, Any]], theirs: list[dict[str, Any]]
-) -> tuple[list[str], list[str]]:
+def _apart(pairs: list[dict[str, Any]], names: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """Every time in words, and those that are further apart than chance allows."""
     said, wrong = [], []
-    for name in ("output_throughput", "mean_ttft_ms", "mean_tpot_ms", "mean_e2e_latency_ms"):
-        ratios = [a[name] / b[name] for a, b in zip(ours, theirs, strict=True)]
+    for name in names:
+        ratios = [pair["ours"][name] / pair["theirs"][name] for pair in pairs]
         off = statistics.median(ratios) - 1.0
         # Of a normal law the median's standard error is 1.25 times the mean's.
         noise = 1.25 * statistics.stdev(ratios) / math.sqrt(len(ratios))
