@@ -94,7 +94,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("bench.again", "n", "New", "Choose again, and measure once more.", "Benchmark", ("bench",), "again", ("measured",), 2),
     Action("runs.open", "C", "Runs", "List what was measured and watched before, and put runs side by side.", "Runs", (*_WATCHING, "bench"), "app.runs", ("shelved",), 18),
     Action("runs.compare", "enter", "Compare", "Put the marked runs side by side, or open what the cursor is on.", "Runs", ("runs",), "open", ("openable",), 1),
-    Action("runs.mark", "space", "Mark", "Mark this run, or take the mark away.", "Runs", ("runs",), "mark", ("sound",), 2),
+    Action("runs.mark", "space", "Mark", "Mark this run, or take the mark away; the cursor stays on it.", "Runs", ("runs",), "mark", ("sound",), 2),
     Action("runs.baseline", "b", "Baseline", "Measure the others against this run; once more lets the runs choose.", "Runs", ("runs",), "baseline", ("sound",), 3),
     Action("runs.note", "n", "Note", "Write notes on this run.", "Runs", ("runs",), "note", ("run",), 4),
     Action("runs.tag", "t", "Tags", "Put tags on this run, or take them off.", "Runs", ("runs",), "tag", ("run",), 5),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -22,6 +23,8 @@ from tests.tui.shelf import RUNS, FakeShelf
 from tests.tui.text_snapshot import screen_text
 
 CHAIN2, OFF, CHAIN5 = (run.id for run in RUNS)
+TWO = ("space", "down", "space")
+"""Marks the first two."""
 
 
 @asynccontextmanager
@@ -61,10 +64,10 @@ async def test_the_list_says_what_decides_at_a_glance() -> None:
 async def test_marks_a_baseline_and_the_comparison() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space")
+        await press(pilot, *TWO)
         assert "3 runs, 2 marked" in screen_text(app)
         assert "● " in row(app, "chain-2")
-        await press(pilot, "up", "space", "up", "space", "enter")
+        await press(pilot, "space", "space", "enter")
         assert isinstance(app.screen, CompareScreen)
         assert shelf.wishes == [("compare", ((CHAIN2, OFF), None))]
         text = screen_text(app)
@@ -77,9 +80,17 @@ async def test_marks_a_baseline_and_the_comparison() -> None:
         assert "2 runs against chain-2" in screen_text(app)
 
 
+@pytest.mark.parametrize("at", range(len(RUNS)))
+async def test_enter_behind_a_mark_opens_what_was_marked(at: int) -> None:
+    shelf = FakeShelf()
+    async with listed(shelf) as (_, pilot):
+        await press(pilot, *["down"] * at, "space", "enter")
+        assert shelf.wishes == [("compare", ((RUNS[at].id,), None))]
+
+
 async def test_the_verdict_its_interval_and_whether_drafting_pays() -> None:
     async with listed(FakeShelf(), size=(120, 40)) as (app, pilot):
-        await press(pilot, "space", "space", "space", "enter")
+        await press(pilot, *TWO, "down", "space", "enter")
         text = screen_text(app)
         assert "3 runs against off" in text
         slower = next(line for line in text.splitlines() if "slower" in line)
@@ -105,7 +116,7 @@ async def test_the_verdict_its_interval_and_whether_drafting_pays() -> None:
 async def test_another_baseline_by_key() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space", "enter", "b")
+        await press(pilot, *TWO, "enter", "b")
         assert shelf.wishes[-1] == ("compare", ((CHAIN2, OFF), CHAIN2))
         assert "2 runs against chain-2" in screen_text(app)
         await press(pilot, "b")
@@ -115,19 +126,19 @@ async def test_another_baseline_by_key() -> None:
 async def test_a_comparison_is_saved_and_opened_by_its_name() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space", "enter", "w", "k", "s", "enter")
+        await press(pilot, *TWO, "enter", "w", "k", "s", "enter")
         assert ("save", ("ks", (CHAIN2, OFF), OFF)) in shelf.wishes
         assert "Comparison kept" in screen_text(app)
         await press(pilot, "escape")
         assert "ks  chain-2, off ◆" in screen_text(app)
-        await press(pilot, "down", "enter")
+        await press(pilot, "down", "down", "enter")
         assert "ks: 2 runs against off" in screen_text(app)
 
 
 async def test_reports_are_written_and_said() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space", "enter", "m")
+        await press(pilot, *TWO, "enter", "m")
         assert ("report", (2, "md")) in shelf.wishes
         assert "/home/me/report.md" in screen_text(app)
         shelf.fails = EagletuiError("The disk is full.", advice="Make room.")

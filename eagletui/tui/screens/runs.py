@@ -214,7 +214,7 @@ class RunsScreen(EagleScreen):
         self.app.push_screen(CompareScreen(self._shelf, tuple(runs), chosen, name))
 
     def action_mark(self) -> None:
-        """Mark a run, or take the mark away; the cursor goes on to the next."""
+        """Mark a run, or take the mark away; the cursor stays, for Enter opens what it is on."""
         run = self._run()
         if run is None or run.damaged:
             return
@@ -223,10 +223,6 @@ class RunsScreen(EagleScreen):
             self._baseline = None if self._baseline == run.id else self._baseline
         else:
             self._marked.append(run.id)
-        runs = self.query_one("#runs", Options)
-        at = runs.highlighted
-        if at is not None and at + 1 < len(self._shown) and self._shown[at + 1].id:
-            runs.action_cursor_down()
         self.eagle.refresh_keys()
 
     def action_baseline(self) -> None:
