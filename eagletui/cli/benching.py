@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import string
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -24,7 +22,7 @@ from eagletui.bench.measure import Measuring
 from eagletui.bench.onhost import OnHost
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.bench.progress import Progress
-from eagletui.bench.promptsets import SETS, read_prompts, shipped
+from eagletui.bench.promptsets import find_prompts
 from eagletui.cli.reaching import connected
 from eagletui.cli.run_keeping import Keeper
 from eagletui.cli.surroundings import look_around
@@ -110,7 +108,7 @@ async def measure_on(
     so_far: Callable[[Run], Awaitable[None]],
 ) -> tuple[Run, list[str]]:
     """The same on a host that somebody else keeps connected."""
-    name, prompts = await asyncio.to_thread(prompts_of, asked.prompts, asked.requests)
+    name, prompts = await asyncio.to_thread(find_prompts, asked.prompts, asked.requests)
     async with AsyncExitStack() as stack:
         discovery = Discovery(Wanted(metrics=asked.url, pid=asked.pid))
         target = await find_server(host, discovery, asked)
@@ -185,24 +183,6 @@ async def measure_on(
 def new_id() -> str:
     """Twelve letters and digits."""
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
-
-
-def prompts_of(given: str, requests: int | None) -> tuple[str, tuple[Prompt, ...]]:
-    """Name and prompts of a shipped set or a file.
-
-    Raises:
-        UsageError: it is neither, or the file is of no use.
-    """
-    if given in SETS:
-        return given, shipped(given)
-    # `os.path` calls a name that no file can have absent; `Path` fails.
-    path = Path(os.path.expanduser(given))
-    if not os.path.exists(path) and not {"/", "."} & set(given):
-        raise UsageError(
-            f"There is no set of prompts {visible(given)!r}, and no such file.",
-            advice=f"Sets: {', '.join(SETS)}.",
-        )
-    return path.name, read_prompts(path, requests or 1024)
 
 
 def _plan(asked: Asked, name: str, prompts: tuple[Prompt, ...], target: Target) -> Plan:

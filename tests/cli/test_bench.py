@@ -181,6 +181,8 @@ def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
         (["--concurrency", "1,x"], 2, "is no list of numbers such as 1,8,32"),
         (["--prompts", "poetry"], 2, "There is no set of prompts 'poetry'"),
         (["--prompts", "./none.jsonl"], 2, "cannot be read: No such file"),
+        (["--prompts", "/"], 2, "/ is a folder, not a file of prompts"),
+        (["--prompts", "/dev/zero"], 2, "is a device, not a file of prompts"),
         (["--rate", "0"], 2, "--rate"),
         (["--input-tokens", "9"], 2, "An exact length of the input needs"),
         (["--out", "/nowhere/run.json"], 2, "cannot be written: No such file"),
@@ -205,6 +207,9 @@ def test_prompt_files_that_are_of_no_use(start: Start, tmp_path: Path) -> None:
     assert (result.exit_code, "is no text" in result.output) == (2, True)
     path.write_bytes(b"")
     assert "holds no prompt" in bench(start(), "--prompts", path).output
+    path.unlink()
+    os.mkfifo(path)  # nobody writes to it
+    assert "is a pipe, not a file of prompts" in bench(start(), "--prompts", path).output
 
 
 def test_prompts_of_the_persons_own(start: Start, tmp_path: Path) -> None:
