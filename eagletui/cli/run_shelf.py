@@ -15,6 +15,7 @@ from eagletui.model.compare import Comparison, compare
 from eagletui.model.errors import EagletuiError
 from eagletui.model.figures import figures_of
 from eagletui.model.keeping import (
+    OVERLAID,
     Kept,
     KeptCell,
     KeptComparison,
@@ -98,16 +99,22 @@ class DiskShelf:
 
         return await _on_disk(read)
 
-    async def series(self, runs: Sequence[str]) -> Mapping[str, Mapping[str, Window]]:
-        """How runs went, where that was kept."""
+    async def series(
+        self, runs: Sequence[str], sessions: Sequence[str] = ()
+    ) -> Mapping[str, Mapping[str, Window]]:
+        """How runs and sessions went, where that was kept."""
 
         def read(database: Database, _: Runs) -> Mapping[str, Mapping[str, Window]]:
+            store = SeriesStore(database)
             return {
-                run: {
+                owner: {
                     name: Window(points.times, points.mean, points.joined)
                     for name, points in found.items()
                 }
-                for run, found in SeriesStore(database).overviews(runs).items()
+                for owner, found in (
+                    *store.overviews(runs, OVERLAID).items(),
+                    *store.outlines(sessions, OVERLAID).items(),
+                )
             }
 
         return await _on_disk(read)

@@ -54,6 +54,24 @@ async def test_what_is_kept_of_how_a_run_went_is_given(shelf: DiskShelf) -> None
     )  # fmt: skip
 
 
+async def test_sessions_are_given_as_runs_are_as_far_as_they_go(shelf: DiskShelf) -> None:
+    times = [1000.0 + n for n in range(5000)]
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        session = store.begin(host="gpu1", server=":30000", at=1000.0, about={})
+        ones = Window(times, [7.0] * 5000, b"\0" + b"\1" * 4999)
+        store.append(session.id, {"tok_s": ones, "gpu_power": ones})
+    found = await shelf.series([OLD.id], [session.id, "nobody"])
+    assert {owner: list(named) for owner, named in found.items()} == {
+        OLD.id: ["tok_s"], session.id: ["tok_s"], "nobody": [],
+    }  # fmt: skip
+    window = found[session.id]["tok_s"]
+    assert window.times[0] == 1000.0
+    assert window.times[-1] > 5950.0
+    assert 200 < len(window.times) <= 240
+    assert set(window.values) == {7.0}
+
+
 async def test_a_comparison_is_kept_under_its_name_and_words_are_changed(shelf: DiskShelf) -> None:
     compared = await shelf.compare([NEW.id, OLD.id], OLD.id)
     assert compared.baseline == OLD.id

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -16,10 +17,11 @@ from eagletui.tui.screens.main import MainScreen
 from eagletui.tui.screens.runs import RunsScreen
 from eagletui.tui.screens.watched import WatchedScreen
 from eagletui.tui.widgets.chart import Chart
+from eagletui.tui.widgets.chart_overlay import Overlay
 from eagletui.tui.widgets.chart_steps import StepCurve
 from tests.tui.driving import make_app, settle
 from tests.tui.scenes import SCENES
-from tests.tui.shelf import RUNS, FakeShelf
+from tests.tui.shelf import RUNS, SESSION, FakeShelf
 from tests.tui.text_snapshot import screen_text
 
 CHAIN2, OFF, CHAIN5 = (run.id for run in RUNS)
@@ -180,6 +182,53 @@ async def test_yesterday_is_drawn() -> None:
         assert all(chart.builds for chart in app.screen.query(Chart))
         await press(pilot, "escape", "escape")
         assert isinstance(app.screen, MainScreen)
+
+
+async def test_sessions_are_drawn_beside_runs_from_their_beginnings_without_a_verdict() -> None:
+    shelf = FakeShelf()
+    async with listed(shelf, size=(120, 40)) as (app, pilot):
+        await press(pilot, "space", "end", "space")
+        assert "3 runs, 2 marked" in screen_text(app)
+        assert "● " in row(app, "for 1 h 00 min")
+        await press(pilot, "enter")
+        assert isinstance(app.screen, CompareScreen)
+        assert shelf.wishes == [("compare", ((CHAIN2,), None))]
+        text = screen_text(app)
+        assert "chain-2, 1 session beside" in text
+        assert "No verdict is given on what was watched" in text
+        for verdict in ("faster", "slower", "tie", "not comparable"):
+            assert verdict not in text
+        watched = next(line for line in text.splitlines() if "for 1 h 00 min" in line)
+        assert "EAGLE3 k=3 topk=1 draft=4" in watched
+        assert "71.3  acc 2.10" in watched
+        for name, first, last in (("tok_s", 70.0, 76.0), ("accept_length", 2.0, 2.0)):
+            run, session = app.screen.query_one(f"#over-{name}", Overlay).curves
+            assert run.name == "chain-2"
+            assert session.name.startswith("EAGLE3 k=3 topk=1 draft=4 ")
+            assert (session.seconds[0], session.seconds[-1]) == (0.0, 3600.0)
+            assert (session.values[0], session.values[-1]) == (first, last)
+        await press(pilot, "escape", "space", "enter")
+        assert isinstance(app.screen, CompareScreen)  # the run is marked still
+
+
+async def test_sessions_alone_are_drawn_over_each_other() -> None:
+    later = replace(SESSION, id="s2", began=SESSION.began + 9000.0, speculative="EAGLE3 k=5")
+    shelf = FakeShelf(more=(later,))
+    async with listed(shelf, size=(120, 40)) as (app, pilot):
+        await press(pilot, "end", "space", "up", "space", "enter")
+        assert isinstance(app.screen, CompareScreen)
+        assert shelf.wishes == []
+        text = screen_text(app)
+        assert "2 sessions" in text
+        assert "No verdict is given on what was watched" in text
+        names = [curve.name for curve in app.screen.query_one("#over-tok_s", Overlay).curves]
+        assert [name[:-12] for name in names] == [
+            "EAGLE3 k=3 topk=1 draft=4", "EAGLE3 k=5",
+        ]  # fmt: skip
+        assert "b Baseline" not in text
+        assert "w Save" not in text
+        await press(pilot, "b", "w", "m", "h")
+        assert shelf.wishes == []
 
 
 async def test_a_database_that_cannot_be_read_says_why() -> None:

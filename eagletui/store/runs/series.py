@@ -116,6 +116,21 @@ class SeriesStore:
 
     # --- a session's ------------------------------------------------------------------------------
 
+    def outlines(
+        self, sessions: Iterable[str], names: Iterable[str]
+    ) -> dict[str, dict[str, Buckets]]:
+        """What `overviews` has of runs, of sessions: made when asked for, because they grow."""
+        wanted = frozenset(names)
+        with self._database.read():
+            return {
+                session: {
+                    name: overview(self.buckets(session, name))
+                    for name in self.names(session)
+                    if name in wanted
+                }
+                for session in sessions
+            }
+
     def begin(self, *, host: str, server: str, at: float, about: Mapping[str, str]) -> Session:
         """A new session, on disk at once."""
         session = Session(
