@@ -13,7 +13,7 @@ from eagletui.cli.run_export import write_export
 from eagletui.cli.run_store import open_runs
 from eagletui.model.compare import Comparison, compare
 from eagletui.model.errors import EagletuiError
-from eagletui.model.figures import figures_of
+from eagletui.model.figures import glances_of
 from eagletui.model.keeping import (
     OVERLAID,
     Kept,
@@ -29,7 +29,7 @@ from eagletui.model.text import visible
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunNotFound, RunsDamaged
 from eagletui.store.runs.runs import Comparison as SavedComparison
-from eagletui.store.runs.runs import RunRow, Runs
+from eagletui.store.runs.runs import Revision, Runs
 from eagletui.store.runs.series import SeriesStore, Session
 
 MOST_SESSIONS = 60
@@ -47,6 +47,8 @@ class DiskShelf:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
+        self._runs: dict[Revision, KeptRun] = {}
+        """One that changed is read again, the others are not."""
         self._sessions: dict[tuple[str, float], KeptSession] = {}
         """By id and end: one that goes on is read again."""
 
@@ -56,8 +58,12 @@ class DiskShelf:
         def read(database: Database, runs: Runs) -> Kept:
             series = SeriesStore(database)
             with database.read():  # one view: a run that is removed meanwhile is in all of it
+                self._runs = {
+                    revision: self._runs.get(revision) or self._run(runs, revision)
+                    for revision in runs.revisions()
+                }
                 return Kept(
-                    runs=tuple(self._run(runs, row) for row in runs.rows()),
+                    runs=tuple(self._runs.values()),
                     comparisons=tuple(
                         KeptComparison(name=visible(one.name), runs=one.runs, baseline=one.baseline)
                         for one in runs.comparisons()
@@ -69,14 +75,11 @@ class DiskShelf:
 
         return await _on_disk(read)
 
-    def _run(self, runs: Runs, row: RunRow) -> KeptRun:
-        damaged = KeptRun(id=row.id, name=visible(row.name), began=row.began, damaged=True)
-        if row.damaged:
-            return damaged
+    def _run(self, runs: Runs, one: Revision) -> KeptRun:
         try:
-            return kept_run(runs.get(row.id))
+            return kept_run(runs.get(one.id))
         except (RunsDamaged, RunNotFound):
-            return damaged  # in what a list of rows passes over, or removed meanwhile
+            return KeptRun(id=one.id, name=visible(one.name), began=one.began, damaged=True)
 
     def _session(self, series: SeriesStore, session: Session) -> KeptSession:
         key = session.id, session.ended
@@ -221,7 +224,7 @@ def kept_cells(run: Run) -> tuple[KeptCell, ...]:
         KeptCell(
             concurrency=found.concurrency, tok_s=found.tok_s, accept_length=found.accept_length
         )
-        for found in figures_of(run)
+        for found in glances_of(run)
     )
 
 

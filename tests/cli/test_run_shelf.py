@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from eagletui.cli.run_shelf import DiskShelf
+from eagletui.model import figures, statistics
 from eagletui.model.errors import EagletuiError
 from eagletui.model.figures import figures_of
 from eagletui.model.keeping import ReportForm
+from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.store.places import runs_file
 from eagletui.store.runs.database import Database
@@ -41,6 +44,72 @@ async def test_the_newest_run_is_first_and_its_figures_are_those_of_every_other_
         assert [(cell.concurrency, cell.tok_s, cell.accept_length) for cell in line.cells] == [
             (found.concurrency, found.tok_s, found.accept_length) for found in figures_of(run)
         ]
+
+
+class Counted:
+    """How often runs were decoded and resampled, whoever did it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.decoded: list[str] = []
+        self.resampled = 0
+        get, resampled = Runs.get, statistics.resampled
+
+        def counted_get(runs: Runs, run: str) -> Run:
+            self.decoded.append(run)
+            return get(runs, run)
+
+        def counted_resampled(*given: Any, **named: Any) -> tuple[float, ...]:
+            self.resampled += 1
+            return resampled(*given, **named)
+
+        def no_rows(_: Runs) -> NoReturn:
+            raise AssertionError("the list decoded every run once more")
+
+        monkeypatch.setattr(Runs, "get", counted_get)
+        monkeypatch.setattr(Runs, "rows", no_rows)
+        monkeypatch.setattr(figures, "resampled", counted_resampled)
+
+    def since(self) -> list[str]:
+        """Decoded since the last time that was asked."""
+        found, self.decoded = self.decoded, []
+        return found
+
+
+async def test_each_run_is_decoded_once_until_it_changes(
+    shelf: DiskShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database(runs_file()) as database:
+        runs = Runs(database)
+        for at in range(500):
+            cells = (made_cell(seconds=3.0 + at, requests=1),)
+            runs.add(made_run(f"{at:c>12}", f"run {at}", began=3000.0 + at, cells=cells))
+        begun = made_run("z" * 12, "begun", began=9000.0, cells=())
+        runs.begin(begun)
+        counted = Counted(monkeypatch)
+        first = await shelf.kept()
+        assert len(first.runs) == len(set(counted.since())) == 503
+        for _ in range(3):
+            assert await shelf.kept() == first
+        assert counted.since() == []
+        for change in (
+            lambda: runs.note(OLD.id, "by night"),
+            lambda: runs.tag(OLD.id, ["a"]),
+            lambda: runs.rename(OLD.id, "older"),
+        ):
+            change()
+            assert [run.id for run in (await shelf.kept()).runs].index(OLD.id) == 502
+            assert counted.since() == [OLD.id]
+        runs.add_cell(begun.id, made_cell())
+        assert [cell.concurrency for cell in (await shelf.kept()).runs[0].cells] == [1]
+        assert counted.since() == [begun.id]
+        runs.finish(begun.id, ended=9100.0)
+        counted.since()
+        assert not (await shelf.kept()).runs[0].partial
+        assert counted.since() == [begun.id]
+        runs.remove(NEW.id)
+        assert NEW.id not in {run.id for run in (await shelf.kept()).runs}
+        assert counted.since() == []
+        assert counted.resampled == 0
 
 
 async def test_what_is_kept_of_how_a_run_went_is_given(shelf: DiskShelf) -> None:
