@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from eagletui.model.keeping import (
 from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.model.text import visible
+from eagletui.store.runs.buckets import spans
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunNotFound, RunsDamaged
 from eagletui.store.runs.runs import Comparison as SavedComparison
@@ -252,7 +254,7 @@ def kept_session(series: SeriesStore, session: Session) -> KeptSession:
 
 
 def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
-    """Over the time in which what is kept of a series was above zero: while the server worked.
+    """Over the time in which a series was above zero: while the server worked.
 
     By time, because the older part of a session is kept in fewer and longer buckets.
     """
@@ -260,13 +262,6 @@ def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
         kept = series.buckets(session.id, name)
     except RunsDamaged:
         return None  # the rest of the list is not
-    total = whole = 0.0
-    span = 1.0
-    for index, value in enumerate(kept.mean):
-        # Before a gap, and at the end, it is as long as the one before.
-        if index + 1 < len(kept.times) and kept.joined[index + 1]:
-            span = kept.times[index + 1] - kept.times[index]
-        if value > 0.0:
-            total += value * span
-            whole += span
-    return total / whole if whole else None
+    worked = [pair for pair in zip(kept.mean, spans(kept), strict=True) if pair[0] > 0.0]
+    whole = math.fsum(span for _, span in worked)
+    return math.fsum(value * span for value, span in worked) / whole if whole else None

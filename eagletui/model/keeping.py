@@ -58,7 +58,7 @@ class KeptSession(Data, frozen=True):
 
     Attributes:
         server: its place on the host.
-        tok_s, accept_length: means while it worked; None unknown.
+        tok_s, accept_length: means of the time in which it worked, however old; None unknown.
     """
 
     id: str
