@@ -14,7 +14,7 @@ from eagletui.model.keeping import OVERLAID, KeptSession
 from eagletui.model.series import Window
 from eagletui.model.statistics import Interval
 from eagletui.model.text import visible
-from eagletui.store.reports.sheets import change, difference_sheet, names
+from eagletui.store.reports.sheets import change, difference_sheet, names, unlike
 from eagletui.tui import words
 from eagletui.tui.draw import NOTHING, Piece, bar, fit, line, wrap
 from eagletui.tui.keeping import session_name
@@ -101,8 +101,11 @@ def _speeds(
     shared = _shared(comparison, concurrency)
     top = max((_top(figures) for _, _, figures in cells), default=0.0)
     yield line((f"concurrency {concurrency}", "bold $accent"), ("  tok/s, accept length", "$quiet"))
-    wide = width >= 92
-    size = max(6, min(40, width - room - _SPEED - _ACCEPT - (_INTERVAL if wide else 0) - _VERDICT))
+    flags = [unlike(one) for one in comparison.verdicts if one.concurrency == concurrency]
+    flagged = max((len(flag) + 2 for flag in flags if flag), default=0)
+    wide = width >= 92 + flagged
+    rest = _SPEED + _ACCEPT + (_INTERVAL if wide else 0) + _VERDICT + flagged
+    size = max(6, min(40, width - room - rest))
     for side, name, figures in cells:
         verdict = comparison.verdict(side.run.id, concurrency)
         share = figures.tok_s / top if figures.tok_s and top else 0.0
@@ -140,7 +143,10 @@ def _judged(verdict: Verdict | None) -> list[Piece]:
         return [("  baseline", "$quiet")]
     glyph, style = JUDGED[verdict.verdict]
     ratio = f" {change(verdict)}" if verdict.ratio is not None else ""
-    return [(f"  {glyph} {verdict.verdict}", style), ratio]
+    judged: list[Piece] = [(f"  {glyph} {verdict.verdict}", style), ratio]
+    if flag := unlike(verdict):
+        judged.append((f"  {flag}", "bold $warning"))
+    return judged
 
 
 def _pays(comparison: Comparison, side: Side, concurrency: int, width: int) -> Iterator[Content]:
@@ -162,7 +168,8 @@ def _shared(comparison: Comparison, concurrency: int) -> Verdict | None:
 
 def _why(verdict: Verdict, width: int) -> Iterator[Content]:
     """What must be known of it."""
-    style = "bold $warning" if verdict.verdict == "not comparable" else "$quiet"
+    doubtful = verdict.verdict == "not comparable" or verdict.unlike
+    style = "bold $warning" if doubtful else "$quiet"
     for part in wrap(visible(verdict.why), width - 6) if verdict.why else ():
         yield line("      ", (part, style))
 
