@@ -298,7 +298,9 @@ def _measured(cell: CellLine, name: str, columns: Sequence[_Column], room: int) 
 def _coming(moment: Moment, name: str, number: int, width: int) -> Content:
     under = moment.under
     if under is not None and under.number == number:
-        speed = f"{words.rate(under.tok_s)} tok/s" if under.tok_s is not None else ""
+        speed = "" if under.warming else "starting"
+        if under.tok_s is not None:
+            speed = f"{words.rate(under.tok_s)} tok/s"
         doing = "warm-up " if under.warming else ""
         text = f"{doing}{under.done}/{under.requests} requests"
         return line(

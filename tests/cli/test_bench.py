@@ -434,6 +434,7 @@ NOW = Progress(
 def test_where_it_stands() -> None:
     line = progress_line(NOW)
     assert line.startswith("cell 2/6 · c=8 · repeat 1/3 · 12/32 requests · 310 tok/s · about 4 min")
+    assert "tok/s" not in progress_line(msgspec.structs.replace(NOW, tokens=0))
     warm = progress_line(msgspec.structs.replace(NOW, warming=True, remaining=None))
     assert warm == "cell 2/6 · c=8 · warm-up · 12/32 requests"
 

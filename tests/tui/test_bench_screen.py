@@ -207,9 +207,17 @@ async def test_cells_come_in_and_what_spoils_them_is_said() -> None:
     benchmarker = FakeBenchmarker()
     async with running(benchmarker) as (app, pilot):
         await begun(pilot)
+        benchmarker.tell(under=under(done=0, tok_s=None, warming=True))
+        await settle(pilot)
+        assert "warm-up 0/32 requests" in screen_text(app)
+        assert "starting" not in screen_text(app)
+        benchmarker.tell(under=under(done=0, tok_s=None))
+        await settle(pilot)
+        assert " 0/32 requests  starting" in screen_text(app)
         benchmarker.tell(under=under(), measured=(WHOLE,))
         await settle(pilot)
         text = screen_text(app)
+        assert "starting" not in text
         assert "cell 2/6" in text
         assert "about 4 min left" in text
         assert "12/32 requests  310 tok/s" in text
