@@ -24,6 +24,7 @@ from eagletui.model.keeping import (
     KeptSession,
     ReportForm,
 )
+from eagletui.model.refused import reason
 from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.model.text import visible
@@ -142,7 +143,11 @@ class DiskShelf:
             )
             if path is None:
                 raise EagletuiError(f"There are too many reports in {folder}.")
-            write_export(path, [text.encode()], force=False)
+            try:
+                write_export(path, [text.encode()], force=False)
+            except EagletuiError as error:
+                error.advice = f"{error.advice} `eagletui compare -o FILE` takes its name."
+                raise
             return visible(str(path))
 
         return await _on_disk(write)
@@ -189,7 +194,7 @@ async def _on_disk(work: Callable[[Database, Runs], _T]) -> _T:
                 return work(database, runs)
         except OSError as error:
             raise EagletuiError(
-                f"The disk refused: {error.strerror or error}.",
+                f"The disk refused: {reason(error)}.",
                 advice="`eagletui paths` says where the runs are.",
             ) from error
 

@@ -163,8 +163,9 @@ RENAMED: Mapping[str, tuple[str, str]] = {
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
-# What the footer shows however narrow it is: how to learn the rest, and how to leave.
-ALWAYS = ("app.help", "app.quit")
+# What the footer shows however narrow it is, the first first: how to learn the rest, and how to
+# leave the program and the screen.
+ALWAYS = ("app.help", "app.quit", "app.back")
 
 # How Textual names a character that is not a letter or a digit, where that differs from Unicode.
 _RENAMED = {
