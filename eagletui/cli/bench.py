@@ -138,7 +138,7 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     _check_writable(options["export"])
     out = OutFile(options["out"], force=options["force"]) if options["out"] else None
     teller = Teller(sys.stderr, live=sys.stderr.isatty())
-    run, said = asyncio.run(_attended(measure, asked, teller, out))
+    run, said, _ = asyncio.run(_attended(measure, asked, teller, out))
     teller.close()
     _keep(run, out, options["export"])
     if as_json:

@@ -8,6 +8,7 @@ import string
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -75,6 +76,14 @@ class Asked(Data, frozen=True):
         return f"Asked({self.target}, {self.concurrencies})"
 
 
+class Outcome(NamedTuple):
+    """A run with what is to be known of it, and whether it is kept on the disk."""
+
+    run: Run
+    notes: list[str]
+    kept: bool
+
+
 async def measure(
     asked: Asked,
     *,
@@ -82,8 +91,8 @@ async def measure(
     said: Callable[[str], None],
     started: Callable[[Measuring], None],
     so_far: Callable[[Run], Awaitable[None]],
-) -> tuple[Run, list[str]]:
-    """Measure, and give the run with what is to be known of it.
+) -> Outcome:
+    """Measure.
 
     Args:
         told: hears how far it is.
@@ -106,7 +115,7 @@ async def measure_on(
     said: Callable[[str], None],
     started: Callable[[Measuring], None],
     so_far: Callable[[Run], Awaitable[None]],
-) -> tuple[Run, list[str]]:
+) -> Outcome:
     """The same on a host that somebody else keeps connected."""
     name, prompts = await asyncio.to_thread(find_prompts, asked.prompts, asked.requests)
     async with AsyncExitStack() as stack:
@@ -152,6 +161,7 @@ async def measure_on(
             surroundings=around,
         )
         keeper = Keeper(run, wanted=asked.keep, said=said)
+        await keeper.look()
         begun = run
 
         async def kept(cell: Cell) -> None:
@@ -176,8 +186,8 @@ async def measure_on(
         started(measuring)
         cells = await measuring.run()
         run = replace(run, ended=time.time(), cells=cells, partial=measuring.partial)
-        await keeper.finish(run)
-    return run, measuring.notes
+        is_kept = await keeper.finish(run)
+    return Outcome(run, measuring.notes, is_kept)
 
 
 def new_id() -> str:

@@ -143,7 +143,7 @@ def test_a_database_that_cannot_be_written_ends_no_benchmark(start: Start) -> No
     runs_file().write_bytes(b"no database at all, but long enough to be taken for one" * 40)
     result = bench(start(), "--repeats", "1")
     assert result.exit_code == 0, result.output
-    assert result.stderr.count("The run is not kept from here on") == 1
+    assert result.stderr.count("The run is not kept as long as it is so") == 1
     assert "Kept as" not in result.stderr
 
 
