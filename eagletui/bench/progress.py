@@ -33,8 +33,8 @@ class Progress(Data, frozen=True):
 
     @property
     def tok_s(self) -> float | None:
-        """Tokens a second of this cell so far."""
-        return self.tokens / self.seconds if self.seconds > 0.5 else None
+        """Tokens a second of this cell so far; None before its first token."""
+        return self.tokens / self.seconds if self.tokens and self.seconds > 0.5 else None
 
 
 class Counting:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any, BinaryIO
 
 from eagletui.bench.plan import Prompt
 from eagletui.model.errors import UsageError
+from eagletui.model.refused import reason, to_read
 from eagletui.model.text import visible
 
 SETS = ("chat", "code", "maths", "summary")
@@ -20,6 +23,9 @@ SETS = ("chat", "code", "maths", "summary")
 MOST_PROMPTS = 4096
 MOST_BYTES = 64 << 20
 """Of all prompts together; what comes after is not read."""
+
+ENOUGH = 1024
+"""Prompts that are read of a file for a benchmark of which no number of requests is known."""
 
 LONGEST = 4 << 20
 """Bytes of one prompt's line or object."""
@@ -43,6 +49,32 @@ def shipped(name: str) -> tuple[Prompt, ...]:
         return tuple(_from_lines(io.BytesIO(file.read()), name, objects=True))
 
 
+def find_prompts(given: str, requests: int | None = None) -> tuple[str, tuple[Prompt, ...]]:
+    """Name and prompts of a shipped set or of a file.
+
+    Args:
+        requests: how many are sent; of a file no more are read.
+
+    Raises:
+        UsageError: it is neither, or the file is of no use.
+    """
+    if given in SETS:
+        return given, shipped(given)
+    path = file_of(given)
+    # `os.path` calls a name that no file can have absent; `Path` fails.
+    if not os.path.exists(path) and not {"/", "."} & set(given):
+        raise UsageError(
+            f"There is no set of prompts {visible(given)!r}, and no such file.",
+            advice=f"Sets: {', '.join(SETS)}.",
+        )
+    return path.name, read_prompts(path, requests or ENOUGH)
+
+
+def file_of(given: str) -> Path:
+    """The file that a person names."""
+    return Path(os.path.expanduser(given))
+
+
 def read_prompts(path: Path, most: int = MOST_PROMPTS) -> tuple[Prompt, ...]:
     """The first prompts of a file: JSONL, a JSON array such as ShareGPT's, or one a line.
 
@@ -51,10 +83,12 @@ def read_prompts(path: Path, most: int = MOST_PROMPTS) -> tuple[Prompt, ...]:
     """
     name = visible(str(path))
     try:
-        with path.open("rb") as file:
+        with _opened(path, name) as file:
             prompts = _some(_prompts(file, name), min(most, MOST_PROMPTS))
     except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}.") from None
+        raise UsageError(
+            f"{name} cannot be read: {reason(error)}.", advice=to_read(error)
+        ) from None
     if not prompts:
         raise UsageError(
             f"{name} holds no prompt.",
@@ -62,6 +96,39 @@ def read_prompts(path: Path, most: int = MOST_PROMPTS) -> tuple[Prompt, ...]:
             "or `conversations`.",
         )
     return prompts
+
+
+def _opened(path: Path, name: str) -> BinaryIO:
+    """A file, and nothing else: a pipe is waited for until somebody writes, without an end, and
+    a device may do something when it is opened."""
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError:  # a zero byte
+        raise UsageError(f"{name} is no name of a file.", advice="Check its path.") from None
+    _must_be_a_file(mode, name)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(handle, "rb")
+    try:
+        _must_be_a_file(os.fstat(handle).st_mode, name)  # another may have come meanwhile
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder", "Name a file in it."),
+    (stat.S_ISFIFO, "a pipe", "Write the prompts into a file, and name that."),
+    (stat.S_ISSOCK, "a socket", "Name a file."),
+    (stat.S_ISCHR, "a device", "Name a file."),
+    (stat.S_ISBLK, "a device", "Name a file."),
+)
+
+
+def _must_be_a_file(mode: int, name: str) -> None:
+    for is_it, kind, advice in _KINDS:
+        if is_it(mode):
+            raise UsageError(f"{name} is {kind}, not a file of prompts.", advice=advice)
 
 
 def _some(prompts: Iterator[Prompt], most: int) -> tuple[Prompt, ...]:

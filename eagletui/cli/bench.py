@@ -15,6 +15,7 @@ from eagletui.cli.errors import INTERRUPTED
 from eagletui.cli.options import Number, api_key_from, host_options, json_option
 from eagletui.cli.output import echo_json
 from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.refused import reason, to_write
 from eagletui.model.text import visible
 
 MOST_CONCURRENT = 4096
@@ -137,7 +138,7 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     _check_writable(options["export"])
     out = OutFile(options["out"], force=options["force"]) if options["out"] else None
     teller = Teller(sys.stderr, live=sys.stderr.isatty())
-    run, said = asyncio.run(_attended(measure, asked, teller, out))
+    run, said, _ = asyncio.run(_attended(measure, asked, teller, out))
     teller.close()
     _keep(run, out, options["export"])
     if as_json:
@@ -218,7 +219,9 @@ def _check_writable(path: Path | None) -> None:
     try:
         path.open("ab").close()
     except OSError as error:
-        raise UsageError(f"{visible(str(path))} cannot be written: {error.strerror}.") from None
+        raise UsageError(
+            f"{visible(str(path))} cannot be written: {reason(error)}.", advice=to_write(error)
+        ) from None
 
 
 def _keep(run: Any, out: Any, export: Path | None) -> None:
@@ -236,8 +239,9 @@ def _keep(run: Any, out: Any, export: Path | None) -> None:
     except OSError as error:
         click.echo(msgspec.json.encode(run).decode())
         raise EagletuiError(
-            f"The run could not be written: {error.strerror}.",
+            f"The run could not be written: {reason(error)}.",
             meaning="It stands on standard output instead, as JSON.",
+            advice=to_write(error),
         ) from None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from eagletui.model.errors import UsageError
+from eagletui.model.refused import reason, to_write
 from eagletui.model.run import Run
 from eagletui.model.text import visible
 from eagletui.store.files import write_whole
@@ -35,7 +36,7 @@ class OutFile:
         self._special = os.path.exists(path) and not file
         name = visible(str(path))
         if os.path.isdir(path):
-            raise UsageError(f"{name} is a folder.", advice="Name a file.")
+            raise UsageError(f"{name} is a folder.", advice="Name a file in it.")
         if file and not force:
             raise UsageError(
                 f"{name} is there already.", advice="Name another file, or say --force."
@@ -48,7 +49,9 @@ class OutFile:
                 with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
                     pass
         except OSError as error:
-            raise UsageError(f"{name} cannot be written: {error.strerror}.") from None
+            raise UsageError(
+                f"{name} cannot be written: {reason(error)}.", advice=to_write(error)
+            ) from None
 
     async def so_far(self, run: Run, said: Callable[[str], None]) -> None:
         """Write a run that is not over; a disk that refuses ends no benchmark."""
@@ -57,7 +60,7 @@ class OutFile:
         try:
             await asyncio.to_thread(self.write, run)
         except OSError as error:
-            said(f"{visible(str(self._path))} could not be written yet: {error.strerror}.")
+            said(f"{visible(str(self._path))} could not be written yet: {reason(error)}.")
 
     def write(self, run: Run) -> None:
         """Write the run.

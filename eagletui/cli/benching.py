@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import string
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -24,7 +23,7 @@ from eagletui.bench.measure import Measuring
 from eagletui.bench.onhost import OnHost
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.bench.progress import Progress
-from eagletui.bench.promptsets import SETS, read_prompts, shipped
+from eagletui.bench.promptsets import find_prompts
 from eagletui.cli.reaching import connected
 from eagletui.cli.run_keeping import Keeper
 from eagletui.cli.surroundings import look_around
@@ -77,6 +76,14 @@ class Asked(Data, frozen=True):
         return f"Asked({self.target}, {self.concurrencies})"
 
 
+class Outcome(NamedTuple):
+    """A run with what is to be known of it, and whether it is kept on the disk."""
+
+    run: Run
+    notes: list[str]
+    kept: bool
+
+
 async def measure(
     asked: Asked,
     *,
@@ -84,8 +91,8 @@ async def measure(
     said: Callable[[str], None],
     started: Callable[[Measuring], None],
     so_far: Callable[[Run], Awaitable[None]],
-) -> tuple[Run, list[str]]:
-    """Measure, and give the run with what is to be known of it.
+) -> Outcome:
+    """Measure.
 
     Args:
         told: hears how far it is.
@@ -108,9 +115,9 @@ async def measure_on(
     said: Callable[[str], None],
     started: Callable[[Measuring], None],
     so_far: Callable[[Run], Awaitable[None]],
-) -> tuple[Run, list[str]]:
+) -> Outcome:
     """The same on a host that somebody else keeps connected."""
-    name, prompts = await asyncio.to_thread(prompts_of, asked.prompts, asked.requests)
+    name, prompts = await asyncio.to_thread(find_prompts, asked.prompts, asked.requests)
     async with AsyncExitStack() as stack:
         discovery = Discovery(Wanted(metrics=asked.url, pid=asked.pid))
         target = await find_server(host, discovery, asked)
@@ -154,6 +161,7 @@ async def measure_on(
             surroundings=around,
         )
         keeper = Keeper(run, wanted=asked.keep, said=said)
+        await keeper.look()
         begun = run
 
         async def kept(cell: Cell) -> None:
@@ -178,31 +186,13 @@ async def measure_on(
         started(measuring)
         cells = await measuring.run()
         run = replace(run, ended=time.time(), cells=cells, partial=measuring.partial)
-        await keeper.finish(run)
-    return run, measuring.notes
+        is_kept = await keeper.finish(run)
+    return Outcome(run, measuring.notes, is_kept)
 
 
 def new_id() -> str:
     """Twelve letters and digits."""
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
-
-
-def prompts_of(given: str, requests: int | None) -> tuple[str, tuple[Prompt, ...]]:
-    """Name and prompts of a shipped set or a file.
-
-    Raises:
-        UsageError: it is neither, or the file is of no use.
-    """
-    if given in SETS:
-        return given, shipped(given)
-    # `os.path` calls a name that no file can have absent; `Path` fails.
-    path = Path(os.path.expanduser(given))
-    if not os.path.exists(path) and not {"/", "."} & set(given):
-        raise UsageError(
-            f"There is no set of prompts {visible(given)!r}, and no such file.",
-            advice=f"Sets: {', '.join(SETS)}.",
-        )
-    return path.name, read_prompts(path, requests or 1024)
 
 
 def _plan(asked: Asked, name: str, prompts: tuple[Prompt, ...], target: Target) -> Plan:

@@ -102,7 +102,7 @@ class HostBenchmarker:
             name=wish.name or self._name(wish, subject),
         )
         try:
-            run, notes = await measure_on(
+            outcome = await measure_on(
                 self._host,
                 asked,
                 told=one.progress,
@@ -123,9 +123,10 @@ class HostBenchmarker:
                 )
             )
         else:
-            for words in notes:
+            for words in outcome.notes:
                 one.say(words)
-            one.end(partial=run.partial, run=run.id if run.cells else "")
+            run = outcome.run
+            one.end(partial=run.partial, run=run.id if outcome.kept else "")
 
 
 class _Benchmark:

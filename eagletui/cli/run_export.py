@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.refused import reason, to_write
 from eagletui.store.files import write_whole
 
 
@@ -18,6 +19,8 @@ def write_export(path: Path, lines: Iterable[bytes], *, force: bool) -> None:
         EagletuiError: it can't be written.
     """
     # `os.path` calls a name that no file can have absent; `Path` fails.
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a folder.", advice="Name a file in it.")
     if os.path.exists(path) and not force:
         raise UsageError(f"{path} is there already.", advice="Name another file, or say --force.")
     if not os.path.isdir(path.parent):
@@ -30,6 +33,5 @@ def write_export(path: Path, lines: Iterable[bytes], *, force: bool) -> None:
         path.chmod(0o666 & ~mask)
     except OSError as error:
         raise EagletuiError(
-            f"{path} could not be written: {error.strerror}.",
-            advice="Make room, or name a file on another disk.",
+            f"{path} could not be written: {reason(error)}.", advice=to_write(error)
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,8 +14,9 @@ from eagletui.cli.run_export import write_export
 from eagletui.cli.run_store import open_runs
 from eagletui.model.compare import Comparison, compare
 from eagletui.model.errors import EagletuiError
-from eagletui.model.figures import figures_of
+from eagletui.model.figures import glances_of
 from eagletui.model.keeping import (
+    OVERLAID,
     Kept,
     KeptCell,
     KeptComparison,
@@ -22,13 +24,15 @@ from eagletui.model.keeping import (
     KeptSession,
     ReportForm,
 )
+from eagletui.model.refused import reason
 from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.model.text import visible
+from eagletui.store.runs.buckets import spans
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunNotFound, RunsDamaged
 from eagletui.store.runs.runs import Comparison as SavedComparison
-from eagletui.store.runs.runs import RunRow, Runs
+from eagletui.store.runs.runs import Revision, Runs
 from eagletui.store.runs.series import SeriesStore, Session
 
 MOST_SESSIONS = 60
@@ -46,6 +50,8 @@ class DiskShelf:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
+        self._runs: dict[Revision, KeptRun] = {}
+        """One that changed is read again, the others are not."""
         self._sessions: dict[tuple[str, float], KeptSession] = {}
         """By id and end: one that goes on is read again."""
 
@@ -55,8 +61,12 @@ class DiskShelf:
         def read(database: Database, runs: Runs) -> Kept:
             series = SeriesStore(database)
             with database.read():  # one view: a run that is removed meanwhile is in all of it
+                self._runs = {
+                    revision: self._runs.get(revision) or self._run(runs, revision)
+                    for revision in runs.revisions()
+                }
                 return Kept(
-                    runs=tuple(self._run(runs, row) for row in runs.rows()),
+                    runs=tuple(self._runs.values()),
                     comparisons=tuple(
                         KeptComparison(name=visible(one.name), runs=one.runs, baseline=one.baseline)
                         for one in runs.comparisons()
@@ -68,14 +78,11 @@ class DiskShelf:
 
         return await _on_disk(read)
 
-    def _run(self, runs: Runs, row: RunRow) -> KeptRun:
-        damaged = KeptRun(id=row.id, name=visible(row.name), began=row.began, damaged=True)
-        if row.damaged:
-            return damaged
+    def _run(self, runs: Runs, one: Revision) -> KeptRun:
         try:
-            return kept_run(runs.get(row.id))
+            return kept_run(runs.get(one.id))
         except (RunsDamaged, RunNotFound):
-            return damaged  # in what a list of rows passes over, or removed meanwhile
+            return KeptRun(id=one.id, name=visible(one.name), began=one.began, damaged=True)
 
     def _session(self, series: SeriesStore, session: Session) -> KeptSession:
         key = session.id, session.ended
@@ -98,16 +105,22 @@ class DiskShelf:
 
         return await _on_disk(read)
 
-    async def series(self, runs: Sequence[str]) -> Mapping[str, Mapping[str, Window]]:
-        """How runs went, where that was kept."""
+    async def series(
+        self, runs: Sequence[str], sessions: Sequence[str] = ()
+    ) -> Mapping[str, Mapping[str, Window]]:
+        """How runs and sessions went, where that was kept."""
 
         def read(database: Database, _: Runs) -> Mapping[str, Mapping[str, Window]]:
+            store = SeriesStore(database)
             return {
-                run: {
+                owner: {
                     name: Window(points.times, points.mean, points.joined)
                     for name, points in found.items()
                 }
-                for run, found in SeriesStore(database).overviews(runs).items()
+                for owner, found in (
+                    *store.overviews(runs, OVERLAID).items(),
+                    *store.outlines(sessions, OVERLAID).items(),
+                )
             }
 
         return await _on_disk(read)
@@ -130,7 +143,11 @@ class DiskShelf:
             )
             if path is None:
                 raise EagletuiError(f"There are too many reports in {folder}.")
-            write_export(path, [text.encode()], force=False)
+            try:
+                write_export(path, [text.encode()], force=False)
+            except EagletuiError as error:
+                error.advice = f"{error.advice} `eagletui compare -o FILE` takes its name."
+                raise
             return visible(str(path))
 
         return await _on_disk(write)
@@ -177,7 +194,7 @@ async def _on_disk(work: Callable[[Database, Runs], _T]) -> _T:
                 return work(database, runs)
         except OSError as error:
             raise EagletuiError(
-                f"The disk refused: {error.strerror or error}.",
+                f"The disk refused: {reason(error)}.",
                 advice="`eagletui paths` says where the runs are.",
             ) from error
 
@@ -214,7 +231,7 @@ def kept_cells(run: Run) -> tuple[KeptCell, ...]:
         KeptCell(
             concurrency=found.concurrency, tok_s=found.tok_s, accept_length=found.accept_length
         )
-        for found in figures_of(run)
+        for found in glances_of(run)
     )
 
 
@@ -242,7 +259,7 @@ def kept_session(series: SeriesStore, session: Session) -> KeptSession:
 
 
 def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
-    """Over the time in which what is kept of a series was above zero: while the server worked.
+    """Over the time in which a series was above zero: while the server worked.
 
     By time, because the older part of a session is kept in fewer and longer buckets.
     """
@@ -250,13 +267,6 @@ def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
         kept = series.buckets(session.id, name)
     except RunsDamaged:
         return None  # the rest of the list is not
-    total = whole = 0.0
-    span = 1.0
-    for index, value in enumerate(kept.mean):
-        # Before a gap, and at the end, it is as long as the one before.
-        if index + 1 < len(kept.times) and kept.joined[index + 1]:
-            span = kept.times[index + 1] - kept.times[index]
-        if value > 0.0:
-            total += value * span
-            whole += span
-    return total / whole if whole else None
+    worked = [pair for pair in zip(kept.mean, spans(kept), strict=True) if pair[0] > 0.0]
+    whole = math.fsum(span for _, span in worked)
+    return math.fsum(value * span for value, span in worked) / whole if whole else None

@@ -65,7 +65,7 @@ def list_lines(
             (
                 f"session {when(one.began)}",
                 f"{max(0.0, one.ended - one.began) / 60:.0f} min",
-                "" if one.tok_s is None else f"{one.tok_s:.1f} tok/s",
+                "" if one.tok_s is None else f"{one.tok_s:.1f} tok/s while it worked",
                 "" if one.accept_length is None else f"accept {one.accept_length:.2f}",
                 one.speculative,
                 f"{one.model} {one.host} {one.server}".strip(),

@@ -32,6 +32,8 @@ MOST = 200
 class MeasuredRuns:
     """The newest run of a combination of model, speculation and NCCL environment on one host.
 
+    One that was cancelled or ended early is told only where there is no whole one.
+
     Args:
         host: the name under which runs on it are kept.
         opened: opens the runs; None is the person's own.
@@ -41,7 +43,7 @@ class MeasuredRuns:
         self._host = visible(host)
         self._opened = opened or _persons
         self._kept: dict[str, Surroundings] | None = None
-        """By id, the newest first."""
+        """By id; whole runs first, and among them the newest."""
         self._measured: dict[str, Measured | None] = {}
 
     def forget(self) -> None:
@@ -62,7 +64,8 @@ class MeasuredRuns:
         found = {}
         try:
             with self._opened() as (_, kept):
-                for row in [row for row in kept.rows() if not row.damaged][:MOST]:
+                rows = [row for row in kept.rows() if not row.damaged][:MOST]
+                for row in sorted(rows, key=lambda row: row.partial):
                     run = kept.get(row.id)
                     if run.surroundings.host == self._host and not run.source:
                         found[run.id] = run.surroundings
@@ -108,6 +111,7 @@ def measured(run: Run) -> Measured | None:
         concurrency=found.concurrency,
         tok_s=found.tok_s,
         accept_length=found.accept_length if run.surroundings.speculative.on else None,
+        partial=run.partial,
     )
 
 

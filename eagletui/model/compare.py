@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+from msgspec.structs import asdict
+
 from eagletui.model.base import Data
-from eagletui.model.compare_alike import Difference, differences, obstacles
+from eagletui.model.compare_alike import Difference, Likeness, differences, likeness
 from eagletui.model.figures import Figures, figures_of
 from eagletui.model.run import Run
 from eagletui.model.statistics import BLIND_MARGIN, MARGIN, Interval, Ratio, call, ratio
@@ -24,6 +26,7 @@ class Verdict(Data, frozen=True):
         ratio: new over old; None where it is not claimed.
         low, high: its interval; None where nothing is known of the noise.
         why: what a person should know to judge it.
+        unlike: what else is another than the baseline's: `release`, `GPU`, `temperature`.
     """
 
     run: str
@@ -33,6 +36,7 @@ class Verdict(Data, frozen=True):
     high: float | None
     verdict: Judgement
     why: str
+    unlike: tuple[str, ...] = ()
 
 
 class BreakEven(Data, frozen=True):
@@ -139,14 +143,14 @@ def compare(runs: Sequence[Run], baseline: str | None = None) -> Comparison:
 
 def _verdicts(side: Side, base: Side) -> list[Verdict]:
     """One for each concurrency of either."""
-    reasons = obstacles(side.run, base.run)
+    alike = likeness(side.run, base.run)
     at = {cell.concurrency for cell in (*side.cells, *base.cells)}
-    return [_verdict(side, base, concurrency, reasons) for concurrency in sorted(at)]
+    return [_verdict(side, base, concurrency, alike) for concurrency in sorted(at)]
 
 
-def _verdict(side: Side, base: Side, concurrency: int, reasons: Sequence[str]) -> Verdict:
+def _verdict(side: Side, base: Side, concurrency: int, alike: Likeness) -> Verdict:
     new, old = side.at(concurrency), base.at(concurrency)
-    against = [*reasons]
+    against = [*alike.obstacles]
     change: Ratio | None = None
     if new is None or old is None:
         against.append(
@@ -171,6 +175,7 @@ def _verdict(side: Side, base: Side, concurrency: int, reasons: Sequence[str]) -
             high=None,
             verdict="not comparable",
             why="; ".join(against),
+            unlike=alike.unlike,
         )
     judged = call(change, repeats=len(new.speeds), other_repeats=len(old.speeds))
     return Verdict(
@@ -180,7 +185,8 @@ def _verdict(side: Side, base: Side, concurrency: int, reasons: Sequence[str]) -
         low=change.interval.low if change.interval else None,
         high=change.interval.high if change.interval else None,
         verdict=judged,
-        why=_why(change, judged, new, old),
+        why="; ".join((*alike.noted, *_why(change, judged, new, old))),
+        unlike=alike.unlike,
     )
 
 
@@ -208,7 +214,7 @@ def _failures(who: str, cell: Figures) -> str:
     return f"{cell.failed} of {who} {cell.requests} requests failed"
 
 
-def _why(change: Ratio, judged: str, new: Figures, old: Figures) -> str:
+def _why(change: Ratio, judged: str, new: Figures, old: Figures) -> list[str]:
     parts: list[str] = []
     if change.interval is None:
         parts.append(
@@ -226,7 +232,7 @@ def _why(change: Ratio, judged: str, new: Figures, old: Figures) -> str:
     for who, cell in (("its", new), ("the baseline's", old)):
         if cell.failed:
             parts.append(_failures(who, cell))
-    return "; ".join(parts)
+    return parts
 
 
 # --- break-even -----------------------------------------------------------------------------------
@@ -265,9 +271,16 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "baseline": comparison.baseline,
         "runs": [_run(side) for side in comparison.sides],
         "differences": list(comparison.differences),
-        "verdicts": list(comparison.verdicts),
+        "verdicts": [_judged(verdict) for verdict in comparison.verdicts],
         "break_even": list(comparison.break_even),
     }
+
+
+def _judged(verdict: Verdict) -> dict[str, Any]:
+    """What is unlike stands in `why`."""
+    found = asdict(verdict)
+    del found["unlike"]
+    return found
 
 
 def _run(side: Side) -> dict[str, Any]:

@@ -154,29 +154,46 @@ def differences(runs: Sequence[Run]) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def obstacles(run: Run, baseline: Run) -> tuple[str, ...]:
-    """Why a speed-up of `run` over `baseline` is not claimed, in words; () where it can be."""
-    found = [
-        _words(row.what, run, baseline, row.read) for row in _unlike(run, baseline, "question")
-    ]
-    context = _context(run, baseline)
-    if context:
-        found.append(context)
+class Likeness(NamedTuple):
+    """How a run stands to a baseline beside its speed.
+
+    Attributes:
+        unlike: what of it is another: `release`, `temperature`, `NCCL environment`.
+        obstacles: why a speed-up is not claimed, in words; () where it can be.
+        noted: what must be known of one that is claimed, in words.
+    """
+
+    unlike: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    noted: tuple[str, ...]
+
+
+def likeness(run: Run, baseline: Run) -> Likeness:
+    """What is not the same, and what follows from that."""
+    question, ground = (_unlike(run, baseline, kind) for kind in ("question", "ground"))
+    unlike = [row.what for row in question]
+    obstacles = [_words(row.what, run, baseline, row.read) for row in question]
+    noted: list[str] = []
+    if context := _context(run, baseline):
+        unlike.append("context")
+        obstacles.append(context)
+    unlike += [row.what for row in ground]
+    said = [_words(row.what, run, baseline, row.read) for row in ground]
     if _setting(run) != _setting(baseline):
-        ground = [
-            _words(row.what, run, baseline, row.read) for row in _unlike(run, baseline, "ground")
-        ]
-        found += [f"{text}, and another speculative setting" for text in ground]
+        obstacles += [f"{text}, and another speculative setting" for text in said]
+    else:
+        noted += said
     if nccl := _nccl(run, baseline):
-        found.append(f"the baseline was measured under another NCCL environment ({nccl})")
-    return tuple(found)
+        unlike.append("NCCL environment")
+        obstacles.append(f"the baseline was measured under another NCCL environment ({nccl})")
+    return Likeness(tuple(unlike), tuple(obstacles), tuple(noted))
 
 
 def _setting(run: Run) -> tuple[Value, ...]:
     return tuple(row.read(run) for row in _ROWS if row.kind == "setting")
 
 
-def _unlike(run: Run, baseline: Run, kind: Kind) -> list[_Row]:
+def _unlike(run: Run, baseline: Run, kind: str) -> list[_Row]:
     return [
         row
         for row in _ROWS

@@ -110,6 +110,14 @@ class Figures(NamedTuple):
         return self.served / (self.served + self.failed) if self.failed else 1.0
 
 
+class Glance(NamedTuple):
+    """What a list shows of one concurrency of a run: two of its `Figures`, without resamples."""
+
+    concurrency: int
+    tok_s: float | None
+    accept_length: float | None
+
+
 # A cell that ended so says nothing of the setting; a cancelled one is only short.
 _SPOILED = frozenset({"looped", "restarted", "other-traffic", "kv-full", "throttled", "failed"})
 
@@ -120,10 +128,17 @@ def figures_of(run: Run, *, seed: int = 0) -> tuple[Figures, ...]:
     Args:
         seed: of the resamples; runs that are compared need different ones.
     """
-    by_concurrency: dict[int, list[Cell]] = {}
-    for cell in run.cells:
-        by_concurrency.setdefault(cell.concurrency, []).append(cell)
-    return tuple(_figures(run, cells, seed) for _, cells in sorted(by_concurrency.items()))
+    return tuple(_figures(run, cells, seed) for cells in _by_concurrency(run))
+
+
+def glances_of(run: Run) -> tuple[Glance, ...]:
+    """The same figures of every concurrency of a run for a list, at a small part of the cost."""
+    found = []
+    for cells in _by_concurrency(run):
+        served = [request for cell in cells for request in _served(cell)]
+        accept, _ = acceptance(run, cells, served, _histogram(served))
+        found.append(Glance(cells[0].concurrency, _tok_s(cells, _strata(cells)), accept))
+    return tuple(found)
 
 
 def cell_figures(run: Run, cell: Cell) -> Figures:
@@ -149,16 +164,15 @@ def figures_document(figures: Figures) -> dict[str, Any]:
 def _figures(run: Run, cells: list[Cell], seed: int) -> Figures:
     served = [request for cell in cells for request in _served(cell)]
     errors = [request.error for cell in cells for request in cell.requests]
-    strata = [_speed(cell) for cell in cells]
-    known = [stratum for stratum in strata if stratum is not None]
+    known = _strata(cells)
+    tok_s = _tok_s(cells, known)
     samples: tuple[float, ...] = ()
     if known:
-        tok_s, samples = ratio_of_sums(known), resampled(known, seed=seed)
+        samples = resampled(known, seed=seed)
         speeds = tuple(speed for one in known if (speed := ratio_of_sums([one])) is not None)
     else:
-        tok_s = weighted(cells, lambda cell: cell.summary.tok_s if cell.summary else None)
         speeds = tuple(cell.summary.tok_s for cell in cells if cell.summary and cell.summary.tok_s)
-    histogram = pooled([request.accepted for request in served if request.accepted])
+    histogram = _histogram(served)
     accept, by_position = acceptance(run, cells, served, histogram)
     ttfts = [request.ttft for request in served if request.ttft is not None]
     tpots = [value for request in served if (value := request.tpot) is not None]
@@ -210,6 +224,18 @@ def _figures(run: Run, cells: list[Cell], seed: int) -> Figures:
     )
 
 
+def _by_concurrency(run: Run) -> list[list[Cell]]:
+    """The lowest first."""
+    found: dict[int, list[Cell]] = {}
+    for cell in run.cells:
+        found.setdefault(cell.concurrency, []).append(cell)
+    return [cells for _, cells in sorted(found.items())]
+
+
+def _histogram(served: Sequence[Sent]) -> tuple[int, ...]:
+    return pooled([request.accepted for request in served if request.accepted])
+
+
 def _spoiled(cell: Cell) -> str:
     if cell.stopped in _SPOILED:
         return f"ended early: {cell.why or cell.stopped}"
@@ -230,6 +256,17 @@ def _served(cell: Cell) -> list[Sent]:
         for request in cell.requests
         if not request.error and request.latency and request.output_tokens > 0
     ]
+
+
+def _strata(cells: Sequence[Cell]) -> list[Stratum]:
+    return [stratum for cell in cells if (stratum := _speed(cell)) is not None]
+
+
+def _tok_s(cells: Sequence[Cell], known: Sequence[Stratum]) -> float | None:
+    """Of the requests; of cells that kept none, what another program wrote."""
+    if known:
+        return ratio_of_sums(known)
+    return weighted(cells, lambda cell: cell.summary.tok_s if cell.summary else None)
 
 
 def _each(requests: Sequence[Sent]) -> float | None:

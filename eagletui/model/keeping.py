@@ -14,6 +14,9 @@ from eagletui.model.series import Window
 
 ReportForm = Literal["md", "html"]
 
+OVERLAID = ("tok_s", "accept_length")
+"""The series that are drawn over each other."""
+
 
 class KeptCell(Data, frozen=True):
     """One concurrency of a run, its repeats together; None is what nothing said."""
@@ -55,7 +58,7 @@ class KeptSession(Data, frozen=True):
 
     Attributes:
         server: its place on the host.
-        tok_s, accept_length: means while it worked; None unknown.
+        tok_s, accept_length: means of the time in which it worked, however old; None unknown.
     """
 
     id: str
@@ -116,8 +119,11 @@ class RunShelf(Protocol):
         """Other words for a run; None leaves them as they are."""
         ...
 
-    async def series(self, runs: Sequence[str]) -> Mapping[str, Mapping[str, Window]]:
-        """What is kept of how runs went, by id and name of the series, a few hundred points."""
+    async def series(
+        self, runs: Sequence[str], sessions: Sequence[str] = ()
+    ) -> Mapping[str, Mapping[str, Window]]:
+        """What is kept of how runs and sessions went: `OVERLAID` by id and name, a few hundred
+        points each."""
         ...
 
     async def session(self, session: str) -> Mapping[str, Window]:

@@ -129,6 +129,7 @@ class Measured(Data, frozen=True):
         began: when, user's clock.
         concurrency: requests at once; of several, the lowest.
         accept_length: None where it does not speculate, or nothing said.
+        partial: whether it was cancelled or ended early; no whole one is known then.
     """
 
     name: str
@@ -136,6 +137,7 @@ class Measured(Data, frozen=True):
     concurrency: int
     tok_s: float
     accept_length: float | None = None
+    partial: bool = False
 
 
 class Preview(Data, frozen=True):

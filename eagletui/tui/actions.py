@@ -93,8 +93,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("bench.cancel", "x", "Cancel", "End the benchmark; what was measured is kept.", "Benchmark", ("bench",), "app.cancel_bench", ("measuring",), 1),
     Action("bench.again", "n", "New", "Choose again, and measure once more.", "Benchmark", ("bench",), "again", ("measured",), 2),
     Action("runs.open", "C", "Runs", "List what was measured and watched before, and put runs side by side.", "Runs", (*_WATCHING, "bench"), "app.runs", ("shelved",), 18),
-    Action("runs.compare", "enter", "Compare", "Put the marked runs side by side, or open what the cursor is on.", "Runs", ("runs",), "open", ("openable",), 1),
-    Action("runs.mark", "space", "Mark", "Mark this run, or take the mark away.", "Runs", ("runs",), "mark", ("sound",), 2),
+    Action("runs.compare", "enter", "Compare", "Put what is marked side by side, or open what the cursor is on.", "Runs", ("runs",), "open", ("openable",), 1),
+    Action("runs.mark", "space", "Mark", "Mark this run or session, or take the mark away; the cursor stays on it.", "Runs", ("runs",), "mark", ("markable",), 2),
     Action("runs.baseline", "b", "Baseline", "Measure the others against this run; once more lets the runs choose.", "Runs", ("runs",), "baseline", ("sound",), 3),
     Action("runs.note", "n", "Note", "Write notes on this run.", "Runs", ("runs",), "note", ("run",), 4),
     Action("runs.tag", "t", "Tags", "Put tags on this run, or take them off.", "Runs", ("runs",), "tag", ("run",), 5),
@@ -163,8 +163,9 @@ RENAMED: Mapping[str, tuple[str, str]] = {
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
-# What the footer shows however narrow it is: how to learn the rest, and how to leave.
-ALWAYS = ("app.help", "app.quit")
+# What the footer shows however narrow it is, the first first: how to learn the rest, and how to
+# leave the program and the screen.
+ALWAYS = ("app.help", "app.quit", "app.back")
 
 # How Textual names a character that is not a letter or a digit, where that differs from Unicode.
 _RENAMED = {

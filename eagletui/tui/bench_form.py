@@ -121,10 +121,18 @@ def complaint(entry: Entry, text: str) -> str:
     return ""
 
 
-def entry_line(entry: Entry, wish: Wish, width: int, *, chosen: bool) -> Content:
-    """One line of the form; the marked one shows that the arrows change it."""
+def entry_line(entry: Entry, wish: Wish, width: int, *, chosen: bool, problem: str = "") -> Content:
+    """One line of the form; the marked one shows that the arrows change it.
+
+    Args:
+        problem: what is wrong with its value; a long value makes room for it.
+    """
+    note, style = (f"✖ {problem}", "bold $error") if problem else (entry.hint, "$quiet")
     # One line whatever was typed: a second one would push the other entries out of the form.
-    value = fit(visible(text_of(entry, wish)), max(1, width - 18 - 4)).rstrip()
+    most = max(1, width - 18 - 4)
+    if problem:
+        most = max(most // 2, most - cell_len(note) - 3)
+    value = fit(visible(text_of(entry, wish)), most).rstrip()
     left, right = ("‹", "›") if chosen else (" ", " ")
     pieces: list[Piece] = [
         (fit(entry.title, 18), "bold" if chosen else ""),
@@ -133,7 +141,6 @@ def entry_line(entry: Entry, wish: Wish, width: int, *, chosen: bool) -> Content
         (f" {right}", "bold $accent"),
     ]
     room = width - 18 - 4 - cell_len(value)
-    note = entry.hint if chosen else ""
-    if note and room > 16:
-        pieces.append((fit(f"   {note}", room).rstrip(), "$quiet"))
+    if (chosen or problem) and room > 16:
+        pieces.append((fit(f"   {note}", room).rstrip(), style))
     return line(*pieces)

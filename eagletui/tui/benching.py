@@ -53,17 +53,17 @@ def setting(speculative: Speculative) -> str:
     return f"k={speculative.num_steps}" + (f" topk={topk}" if topk > 1 else "")
 
 
-def requests_in_all(wish: Wish) -> int:
-    """How many requests it sends, the warm-up apart; for a file it may be more."""
-    plan = Plan(prompts=(Prompt(text=""),) * _OF_A_SET, requests=wish.requests)
+def requests_in_all(wish: Wish, prompts: int = _OF_A_SET) -> int:
+    """How many requests it sends, the warm-up apart, with so many prompts to choose from."""
+    plan = Plan(prompts=(Prompt(text=""),) * prompts, requests=wish.requests)
     return wish.repeats * sum(requests_of(plan, number) for number in wish.concurrencies)
 
 
-def plan_words(wish: Wish) -> str:
-    """What would be sent, in a sentence."""
+def plan_words(wish: Wish, prompts: int = _OF_A_SET) -> str:
+    """What would be sent, in a sentence, with so many prompts to choose from."""
     cells = len(wish.concurrencies) * wish.repeats
     return (
-        f"{words.count(cells, 'cell')}, {requests_in_all(wish):,} requests of "
+        f"{words.count(cells, 'cell')}, {requests_in_all(wish, prompts):,} requests of "
         f"{wish.output_tokens:,} output tokens"
     )
 
@@ -102,11 +102,11 @@ def refusal(view: View) -> str:
     return ""
 
 
-def bench_question(wish: Wish, view: View) -> Question:
+def bench_question(wish: Wish, view: View, prompts: int = _OF_A_SET) -> Question:
     """Before a server in use is loaded."""
     return Question(
         title=f"measure {subject(view).name or 'the server'} on {view.target or 'this host'}?",
-        lines=(f"{wish_words(wish)}: {plan_words(wish)}.", load_words(view)),
+        lines=(f"{wish_words(wish)}: {plan_words(wish, prompts)}.", load_words(view)),
         yes="Measure",
         name=view.permission().name,
     )
@@ -298,7 +298,9 @@ def _measured(cell: CellLine, name: str, columns: Sequence[_Column], room: int) 
 def _coming(moment: Moment, name: str, number: int, width: int) -> Content:
     under = moment.under
     if under is not None and under.number == number:
-        speed = f"{words.rate(under.tok_s)} tok/s" if under.tok_s is not None else ""
+        speed = "" if under.warming else "starting"
+        if under.tok_s is not None:
+            speed = f"{words.rate(under.tok_s)} tok/s"
         doing = "warm-up " if under.warming else ""
         text = f"{doing}{under.done}/{under.requests} requests"
         return line(

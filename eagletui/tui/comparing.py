@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from textual.content import Content
 
 from eagletui.model.compare import Comparison, Judgement, Side, Verdict
 from eagletui.model.figures import Figures
+from eagletui.model.keeping import OVERLAID, KeptSession
 from eagletui.model.series import Window
 from eagletui.model.statistics import Interval
 from eagletui.model.text import visible
-from eagletui.store.reports.sheets import change, difference_sheet, names
+from eagletui.store.reports.sheets import change, difference_sheet, names, unlike
+from eagletui.tui import words
 from eagletui.tui.draw import NOTHING, Piece, bar, fit, line, wrap
+from eagletui.tui.keeping import session_name
 
 # Verdict → glyph, style: told apart without colour.
 JUDGED: dict[Judgement, tuple[str, str]] = {
@@ -40,6 +43,7 @@ PARTS = (
     _Part("other", "░", ".", "$quiet"),
 )
 _LONGEST_NAME = 24
+_LONGEST_WATCHED = 40
 _SPEED = 8
 _INTERVAL = 16
 _ACCEPT = 10
@@ -97,8 +101,11 @@ def _speeds(
     shared = _shared(comparison, concurrency)
     top = max((_top(figures) for _, _, figures in cells), default=0.0)
     yield line((f"concurrency {concurrency}", "bold $accent"), ("  tok/s, accept length", "$quiet"))
-    wide = width >= 92
-    size = max(6, min(40, width - room - _SPEED - _ACCEPT - (_INTERVAL if wide else 0) - _VERDICT))
+    flags = [unlike(one) for one in comparison.verdicts if one.concurrency == concurrency]
+    flagged = max((len(flag) + 2 for flag in flags if flag), default=0)
+    wide = width >= 92 + flagged
+    rest = _SPEED + _ACCEPT + (_INTERVAL if wide else 0) + _VERDICT + flagged
+    size = max(6, min(40, width - room - rest))
     for side, name, figures in cells:
         verdict = comparison.verdict(side.run.id, concurrency)
         share = figures.tok_s / top if figures.tok_s and top else 0.0
@@ -136,7 +143,10 @@ def _judged(verdict: Verdict | None) -> list[Piece]:
         return [("  baseline", "$quiet")]
     glyph, style = JUDGED[verdict.verdict]
     ratio = f" {change(verdict)}" if verdict.ratio is not None else ""
-    return [(f"  {glyph} {verdict.verdict}", style), ratio]
+    judged: list[Piece] = [(f"  {glyph} {verdict.verdict}", style), ratio]
+    if flag := unlike(verdict):
+        judged.append((f"  {flag}", "bold $warning"))
+    return judged
 
 
 def _pays(comparison: Comparison, side: Side, concurrency: int, width: int) -> Iterator[Content]:
@@ -158,7 +168,8 @@ def _shared(comparison: Comparison, concurrency: int) -> Verdict | None:
 
 def _why(verdict: Verdict, width: int) -> Iterator[Content]:
     """What must be known of it."""
-    style = "bold $warning" if verdict.verdict == "not comparable" else "$quiet"
+    doubtful = verdict.verdict == "not comparable" or verdict.unlike
+    style = "bold $warning" if doubtful else "$quiet"
     for part in wrap(visible(verdict.why), width - 6) if verdict.why else ():
         yield line("      ", (part, style))
 
@@ -273,6 +284,34 @@ def _interval(found: Interval | None) -> str:
     return f"{found.low:,.{digits}f} – {found.high:,.{digits}f}"
 
 
+# --- what was watched -----------------------------------------------------------------------------
+
+NO_VERDICT = (
+    "No verdict is given on what was watched: who asked what, and how many at once, is not known,"
+    " so that its speed is that of its users' load as much as of its setting."
+    " What is kept under a name or reported are the runs alone."
+)
+
+
+def session_lines(sessions: Sequence[KeptSession], width: int) -> Iterator[Content]:
+    """Servers that were watched, and why nothing is claimed of them."""
+    called = [session_name(session) for session in sessions]
+    room = min(_LONGEST_WATCHED, max(map(len, called), default=0) + 1, max(8, width // 2))
+    yield line(
+        ("watched, means while they worked", "bold $accent"), ("  tok/s, accept length", "$quiet")
+    )
+    for session, name in zip(sessions, called, strict=True):
+        lasted = words.seconds(max(0.0, session.ended - session.began))
+        yield line(
+            _named(name, room),
+            (fit(_number(session.tok_s, 1), _SPEED, "right"), "bold"),
+            (fit(f"  acc {_number(session.accept_length, 2)}", _ACCEPT), ""),
+            f"  for {lasted}  SGLang {session.version or '?'}  {session.host}",
+        ).truncate(max(1, width), ellipsis=True)
+    for part in wrap(NO_VERDICT, width - 6):
+        yield line("      ", (part, "$quiet"))
+
+
 # --- the curve ------------------------------------------------------------------------------------
 
 
@@ -311,21 +350,36 @@ class RunCurve(NamedTuple):
     joined: tuple[bool, ...]
 
 
+def named_runs(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """Id and name of each run."""
+    ids = (side.run.id for side in comparison.sides)
+    return tuple(zip(ids, names(comparison), strict=True))
+
+
 def overlaid(
-    comparison: Comparison, series: Mapping[str, Mapping[str, Window]], name: str
+    named: Iterable[tuple[str, str]], series: Mapping[str, Mapping[str, Window]], name: str
 ) -> tuple[RunCurve, ...]:
-    """A series of every run that has it, each from its own beginning on."""
+    """A series of everything that has it, each from its own beginning on.
+
+    Args:
+        named: id and name of each run and session.
+    """
     found = []
-    for side, called in zip(comparison.sides, names(comparison), strict=True):
-        window = series.get(side.run.id, {}).get(name)
+    for owner, called in named:
+        kept = series.get(owner, {})
+        window = kept.get(name)
         if window is None or not len(window.times):
             continue
+        # One beginning for all of its charts: an idle server has no accept length at first.
+        began = min(
+            one.times[0] for which in OVERLAID if (one := kept.get(which)) and len(one.times)
+        )
         points: list[tuple[float, float, bool]] = []
         whole = False
         for time, value, joined in zip(*window, strict=True):
             finite = math.isfinite(value)
             if finite:
-                points.append((time - window.times[0], value, bool(joined) and whole))
+                points.append((time - began, value, bool(joined) and whole))
             whole = finite
         if points:
             seconds, values, joins = zip(*points, strict=True)

@@ -126,11 +126,17 @@ def comparison_line(saved: KeptComparison, known: Kept, width: int) -> Content:
     ).truncate(max(1, width), ellipsis=True)  # fmt: skip
 
 
-def session_line(session: KeptSession, width: int) -> Content:
+def session_name(session: KeptSession) -> str:
+    """What a session is called beside runs: its setting, or its model, and when it began."""
+    return f"{session.speculative or short_model(session.model)} {when(session.began)}".strip()
+
+
+def session_line(session: KeptSession, width: int, *, marked: bool = False) -> Content:
     """A server that was watched: when, which, and its means while it worked."""
     lasted = words.seconds(max(0.0, session.ended - session.began))
     said = [
-        (fit(f"  {when(session.began)}", 15), ""),
+        (fit("●" if marked else " ", _MARK), "bold $accent"),
+        (fit(when(session.began), 13), ""),
         (fit(f"for {lasted}", 17), "$quiet"),
         (fit(f"{_speed(session.tok_s)} tok/s", 14), "bold"),
         (fit(f"accept {words.number(session.accept_length, 2)}", 13), "bold"),
@@ -163,4 +169,6 @@ def entries(kept: Kept, width: int, marked: Sequence[str], baseline: str | None)
     if kept.sessions:
         yield Entry("", line(("  servers watched, means while they worked", "$quiet")))
     for session in kept.sessions:
-        yield Entry(f"session:{session.id}", session_line(session, width))
+        yield Entry(
+            f"session:{session.id}", session_line(session, width, marked=session.id in marked)
+        )

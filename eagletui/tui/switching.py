@@ -184,9 +184,10 @@ def measured(preview: Preview, now: float) -> str:
     if last is None:
         return ""
     accept = f", accept length {last.accept_length:.2f}" if last.accept_length is not None else ""
+    partial = ", a partial run" if last.partial else ""
     return (
         f"last measured {words.ago(now - last.began)}: {words.rate(last.tok_s)} tok/s at "
-        f"{last.concurrency}{accept} ({last.name})"
+        f"{last.concurrency}{accept} ({last.name}{partial})"
     )
 
 

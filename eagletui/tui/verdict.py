@@ -144,8 +144,11 @@ def _doing(server: ServerState, remaining: float | None, now: float) -> Verdict:
     parts = [f"Serving {words.count(count, 'request')}" if count else "Serving"]
     if accept is not None and server.speculative.on:
         parts.append(f"accept length {accept:.2f}")
-    if speed is not None:
+    if speed:
         parts.append(f"{words.rate(speed)} tok/s")
+    elif speed is not None and count:
+        # A prompt is read, or no scrape has seen a token yet; where it stays so, it hangs.
+        parts.append("no tokens now")
     return Verdict("ok", ", ".join(parts) + ".", word="SERVING")
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import resource
+import socket
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from eagletui.bench import promptsets
 from eagletui.bench.plan import digest
-from eagletui.bench.promptsets import SETS, read_prompts, shipped
+from eagletui.bench.promptsets import SETS, find_prompts, read_prompts, shipped
 from eagletui.hostside.stream_meter import distinct_bigrams
 from eagletui.model.errors import UsageError
 
@@ -95,7 +97,7 @@ def test_what_is_no_file_of_prompts_is_said(tmp_path: Path, content: bytes, word
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_prompts(tmp_path / "none")
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="is a folder"):
         read_prompts(tmp_path)
 
 
@@ -124,3 +126,50 @@ def test_a_line_without_an_end_is_not_read_to_its_end(
     monkeypatch.setattr(promptsets, "LONGEST", 1000)
     with pytest.raises(UsageError, match="line 2 has more than"):
         read_prompts(written(tmp_path, "ok\n" + "x" * 5000))
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("make", [_folder, _pipe, _socket, _device])
+def test_what_is_no_file_is_not_even_opened(
+    tmp_path: Path, make: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "it"
+    make(path)
+    opened: list[object] = []
+    monkeypatch.setattr("eagletui.bench.promptsets.os.open", lambda *given: opened.append(given))
+    with pytest.raises(UsageError, match=rf"it is a {make.__name__[1:]}, not a file of prompts"):
+        find_prompts(str(path))
+    assert opened == []
+
+
+def test_a_pipe_that_came_in_a_files_place_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, "one")
+    real = os.stat(path)
+    path.unlink()
+    os.mkfifo(path)
+    monkeypatch.setattr("eagletui.bench.promptsets.os.stat", lambda _: real)
+    with pytest.raises(UsageError, match="is a pipe"):
+        read_prompts(path)
+
+
+def test_a_name_with_a_zero_byte_is_none() -> None:
+    with pytest.raises(UsageError, match="no name of a file"):
+        find_prompts("/a\0b")

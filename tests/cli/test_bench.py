@@ -143,7 +143,7 @@ def test_a_database_that_cannot_be_written_ends_no_benchmark(start: Start) -> No
     runs_file().write_bytes(b"no database at all, but long enough to be taken for one" * 40)
     result = bench(start(), "--repeats", "1")
     assert result.exit_code == 0, result.output
-    assert result.stderr.count("The run is not kept from here on") == 1
+    assert result.stderr.count("The run is not kept as long as it is so") == 1
     assert "Kept as" not in result.stderr
 
 
@@ -181,6 +181,8 @@ def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
         (["--concurrency", "1,x"], 2, "is no list of numbers such as 1,8,32"),
         (["--prompts", "poetry"], 2, "There is no set of prompts 'poetry'"),
         (["--prompts", "./none.jsonl"], 2, "cannot be read: No such file"),
+        (["--prompts", "/"], 2, "/ is a folder, not a file of prompts"),
+        (["--prompts", "/dev/zero"], 2, "is a device, not a file of prompts"),
         (["--rate", "0"], 2, "--rate"),
         (["--input-tokens", "9"], 2, "An exact length of the input needs"),
         (["--out", "/nowhere/run.json"], 2, "cannot be written: No such file"),
@@ -205,6 +207,9 @@ def test_prompt_files_that_are_of_no_use(start: Start, tmp_path: Path) -> None:
     assert (result.exit_code, "is no text" in result.output) == (2, True)
     path.write_bytes(b"")
     assert "holds no prompt" in bench(start(), "--prompts", path).output
+    path.unlink()
+    os.mkfifo(path)  # nobody writes to it
+    assert "is a pipe, not a file of prompts" in bench(start(), "--prompts", path).output
 
 
 def test_prompts_of_the_persons_own(start: Start, tmp_path: Path) -> None:
@@ -429,6 +434,7 @@ NOW = Progress(
 def test_where_it_stands() -> None:
     line = progress_line(NOW)
     assert line.startswith("cell 2/6 · c=8 · repeat 1/3 · 12/32 requests · 310 tok/s · about 4 min")
+    assert "tok/s" not in progress_line(msgspec.structs.replace(NOW, tokens=0))
     warm = progress_line(msgspec.structs.replace(NOW, warming=True, remaining=None))
     assert warm == "cell 2/6 · c=8 · warm-up · 12/32 requests"
 

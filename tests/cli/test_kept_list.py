@@ -47,6 +47,38 @@ async def test_a_session_s_mean_is_by_time_however_old_it_is() -> None:
     assert thinned.tok_s == pytest.approx(160 / 3, rel=1e-2)
 
 
+def _uses(speed: float, busy: int, idle: int, rounds: int) -> list[float]:
+    return [*[0.0] * idle, *[speed] * busy] * rounds
+
+
+# Each two hours of it: served at 80 for some of the time, then at 40 for another part of it.
+USES = {
+    "busy": [*_uses(80.0, 20, 0, 360), *_uses(40.0, 20, 0, 360)],
+    "half of each bucket": [*_uses(80.0, 10, 10, 360), *_uses(40.0, 20, 0, 360)],
+    "seldom": [*_uses(80.0, 3, 297, 24), *_uses(40.0, 150, 150, 24)],
+    "across buckets": [*_uses(80.0, 7, 26, 218), *_uses(40.0, 45, 38, 86)],
+    "nearly always": [*_uses(80.0, 19, 1, 360), *_uses(40.0, 299, 1, 24)],
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("age", [3600.0, 5 * 3600.0, 4 * 86_400.0, 40 * 86_400.0])
+async def test_what_was_idle_lowers_no_mean_however_old_it_is(use: str, age: float) -> None:
+    values = USES[use]
+    watched(*values)
+    served = [value for value in values if value > 0.0]
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        for at in (5 * 3600.0, 4 * 86_400.0, 40 * 86_400.0):
+            if at <= age:
+                store.thin(BEGAN + len(values) + at)
+        (session,) = store.sessions()
+        kept = len(store.buckets(session.id, "tok_s").times)
+        assert kept <= (len(values) if age < 5 * 3600 else 1450 if age < 86_400 else 100)
+    (found,) = (await DiskShelf().kept()).sessions
+    assert found.tok_s == pytest.approx(sum(served) / len(served), rel=0.01)
+
+
 async def test_a_session_s_mean_leaves_out_what_was_idle_and_what_was_not_seen() -> None:
     watched(50.0, 50.0, 0.0, 0.0, 20.0, 20.0, gap_at=4)
     (session,) = (await DiskShelf().kept()).sessions

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from eagletui.cli.run_shelf import DiskShelf
+from eagletui.model import figures, statistics
 from eagletui.model.errors import EagletuiError
 from eagletui.model.figures import figures_of
 from eagletui.model.keeping import ReportForm
+from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.store.places import runs_file
 from eagletui.store.runs.database import Database
@@ -43,6 +46,72 @@ async def test_the_newest_run_is_first_and_its_figures_are_those_of_every_other_
         ]
 
 
+class Counted:
+    """How often runs were decoded and resampled, whoever did it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.decoded: list[str] = []
+        self.resampled = 0
+        get, resampled = Runs.get, statistics.resampled
+
+        def counted_get(runs: Runs, run: str) -> Run:
+            self.decoded.append(run)
+            return get(runs, run)
+
+        def counted_resampled(*given: Any, **named: Any) -> tuple[float, ...]:
+            self.resampled += 1
+            return resampled(*given, **named)
+
+        def no_rows(_: Runs) -> NoReturn:
+            raise AssertionError("the list decoded every run once more")
+
+        monkeypatch.setattr(Runs, "get", counted_get)
+        monkeypatch.setattr(Runs, "rows", no_rows)
+        monkeypatch.setattr(figures, "resampled", counted_resampled)
+
+    def since(self) -> list[str]:
+        """Decoded since the last time that was asked."""
+        found, self.decoded = self.decoded, []
+        return found
+
+
+async def test_each_run_is_decoded_once_until_it_changes(
+    shelf: DiskShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database(runs_file()) as database:
+        runs = Runs(database)
+        for at in range(500):
+            cells = (made_cell(seconds=3.0 + at, requests=1),)
+            runs.add(made_run(f"{at:c>12}", f"run {at}", began=3000.0 + at, cells=cells))
+        begun = made_run("z" * 12, "begun", began=9000.0, cells=())
+        runs.begin(begun)
+        counted = Counted(monkeypatch)
+        first = await shelf.kept()
+        assert len(first.runs) == len(set(counted.since())) == 503
+        for _ in range(3):
+            assert await shelf.kept() == first
+        assert counted.since() == []
+        for change in (
+            lambda: runs.note(OLD.id, "by night"),
+            lambda: runs.tag(OLD.id, ["a"]),
+            lambda: runs.rename(OLD.id, "older"),
+        ):
+            change()
+            assert [run.id for run in (await shelf.kept()).runs].index(OLD.id) == 502
+            assert counted.since() == [OLD.id]
+        runs.add_cell(begun.id, made_cell())
+        assert [cell.concurrency for cell in (await shelf.kept()).runs[0].cells] == [1]
+        assert counted.since() == [begun.id]
+        runs.finish(begun.id, ended=9100.0)
+        counted.since()
+        assert not (await shelf.kept()).runs[0].partial
+        assert counted.since() == [begun.id]
+        runs.remove(NEW.id)
+        assert NEW.id not in {run.id for run in (await shelf.kept()).runs}
+        assert counted.since() == []
+        assert counted.resampled == 0
+
+
 async def test_what_is_kept_of_how_a_run_went_is_given(shelf: DiskShelf) -> None:
     found = await shelf.series([OLD.id, NEW.id, "nobody"])
     assert {run: list(named) for run, named in found.items()} == {
@@ -52,6 +121,24 @@ async def test_what_is_kept_of_how_a_run_went_is_given(shelf: DiskShelf) -> None
     assert (list(window.times), list(window.values), list(window.joined)) == (
         [5.0, 6.0], [1.0, 2.0], [0, 1],
     )  # fmt: skip
+
+
+async def test_sessions_are_given_as_runs_are_as_far_as_they_go(shelf: DiskShelf) -> None:
+    times = [1000.0 + n for n in range(5000)]
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        session = store.begin(host="gpu1", server=":30000", at=1000.0, about={})
+        ones = Window(times, [7.0] * 5000, b"\0" + b"\1" * 4999)
+        store.append(session.id, {"tok_s": ones, "gpu_power": ones})
+    found = await shelf.series([OLD.id], [session.id, "nobody"])
+    assert {owner: list(named) for owner, named in found.items()} == {
+        OLD.id: ["tok_s"], session.id: ["tok_s"], "nobody": [],
+    }  # fmt: skip
+    window = found[session.id]["tok_s"]
+    assert window.times[0] == 1000.0
+    assert window.times[-1] > 5950.0
+    assert 200 < len(window.times) <= 240
+    assert set(window.values) == {7.0}
 
 
 async def test_a_comparison_is_kept_under_its_name_and_words_are_changed(shelf: DiskShelf) -> None:

@@ -105,6 +105,37 @@ def test_the_newest_is_told_that_says_anything(tmp_path: Path) -> None:
     )
 
 
+FAST = (Cell(concurrency=1, seconds=1.0, requests=(SENT,)),)
+SLOW = (Cell(concurrency=1, seconds=4.0, requests=(SENT,)),)
+WHOLE = replace(RUN, id="w" * 12, name="whole", began=1500.0, cells=FAST)
+PARTIAL = replace(RUN, id="p" * 12, name="partial", began=2000.0, partial=True)
+LATER = replace(PARTIAL, id="q" * 12, name="later", began=3000.0, cells=SLOW)
+OLDER = replace(RUN, cells=(*FAST, *SLOW))
+
+
+@pytest.mark.parametrize(
+    ("runs", "told"),
+    [
+        ((WHOLE, PARTIAL), ("whole", False)),
+        ((WHOLE, PARTIAL, LATER), ("whole", False)),
+        ((PARTIAL, replace(WHOLE, began=9000.0)), ("whole", False)),
+        ((OLDER, WHOLE, LATER), ("whole", False)),
+        ((PARTIAL, LATER), ("later", True)),
+        ((PARTIAL, replace(WHOLE, cells=())), ("partial", True)),
+        ((PARTIAL, replace(WHOLE, cells=(replace(FAST[0], stopped="looped"),))),
+         ("partial", True)),
+    ],
+    ids=["a newer partial one", "two of them", "an older one", "two whole ones", "none is whole",
+         "the whole one is empty", "the whole one looped"],
+)  # fmt: skip
+def test_a_whole_run_is_told_before_a_partial_one(
+    tmp_path: Path, runs: tuple[Run, ...], told: tuple[str, bool]
+) -> None:
+    found = asked(tmp_path, *runs).last(PLAN)
+    assert found is not None
+    assert (found.name, found.partial) == told
+
+
 def test_without_speculation_there_is_no_accept_length(tmp_path: Path) -> None:
     off = replace(PLAN, argv=PLAN.argv[:5])
     found = asked(tmp_path, around(speculative=Speculative())).last(off)
@@ -134,5 +165,9 @@ def test_how_it_is_said() -> None:
     )
     assert said(replace(preview, measured=replace(FOUND, accept_length=None)), 1060.0) == (
         "last measured 60 s ago: 100 tok/s at 1 (k3 chat)"
+    )
+    partial = replace(FOUND, accept_length=None, partial=True)
+    assert said(replace(preview, measured=partial), 1060.0) == (
+        "last measured 60 s ago: 100 tok/s at 1 (k3 chat, a partial run)"
     )
     assert said(Preview(choice=Choice()), 0.0) == ""

@@ -282,6 +282,7 @@ def test_a_speed_up_over_an_unlike_baseline_is_not_claimed(
         return
     assert verdict.verdict == "not comparable"
     assert said in verdict.why
+    assert any(f"another {what}" in said or what in said for what in verdict.unlike)
     assert (verdict.ratio, verdict.low, verdict.high) == (None, None, None)
     assert found.break_even == ()
     assert any(one.unlike for one in found.differences)
@@ -320,17 +321,38 @@ def test_another_variable_is_no_other_nccl_profile() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "what", "said"),
     [
-        {"versions": {"sglang": "0.5.22"}},
-        {"gpus": ("NVIDIA H200",) * 8},
+        (
+            {"versions": {"sglang": "0.5.22"}},
+            "release",
+            "another release (0.5.22, not 0.5.23)",
+        ),
+        (
+            {"gpus": ("NVIDIA H200",) * 8},
+            "GPU",
+            "another GPU (8 × NVIDIA H200, not 8 × RTX PRO 6000)",
+        ),
+        (
+            {"tensor_parallel": 4},
+            "tensor parallel size",
+            "another tensor parallel size (4, not 8)",
+        ),
     ],
 )
-def test_what_is_the_only_change_may_be_compared(fields: dict[str, object]) -> None:
-    """The same speculative setting on two releases: then that is what was tried."""
+def test_what_is_the_only_change_may_be_compared(
+    fields: dict[str, object], what: str, said: str
+) -> None:
+    """The same speculative setting on two releases: then that is what was tried, and the verdict
+    says so."""
     faster = replace(_chain(**fields), id="b" * 12, cells=(_cell(137.0, accepted=(100, 56, 100)),))
     found = compare([_chain(), faster])
-    assert _only(found).verdict == "faster"
+    verdict = _only(found)
+    assert verdict.verdict == "faster"
+    assert verdict.ratio == pytest.approx(137 / 108, abs=1e-3)
+    assert verdict.unlike == (what,)
+    assert verdict.why.split("; ")[0] == said
+    assert comparison_document(found)["verdicts"][0]["why"] == verdict.why
     assert [one.unlike for one in found.differences] == [True]
 
 

@@ -11,8 +11,9 @@ from eagletui.model.figures import (
     cell_figures,
     figures_document,
     figures_of,
+    glances_of,
 )
-from eagletui.model.run import Cell, Quantiles, Run, Sent, StepTimes, Surroundings
+from eagletui.model.run import Cell, Quantiles, Run, Sent, StepTimes, Summary, Surroundings
 from eagletui.model.speculative import Speculative
 
 ONE = Sent(
@@ -146,3 +147,25 @@ def test_the_document_has_the_figures_and_no_resamples() -> None:
     assert document["step_source"] == "requests"
     assert document["ended_early"] == ("cancelled",)
     assert "samples" not in document
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (),
+        (Cell(concurrency=2, seconds=5.0, requests=(ONE, TWO, CUT, LOST)),),
+        (Cell(concurrency=8, seconds=5.0, requests=(LOST,)), Cell(concurrency=1)),
+        (
+            Cell(concurrency=1, seconds=5.0, requests=(ONE, BROKEN)),
+            Cell(concurrency=4, seconds=2.0, requests=(ONE, TWO), accept_length=1.5),
+            Cell(concurrency=1, repeat=1, seconds=3.0, requests=(TWO,)),
+        ),
+        (Cell(concurrency=1, seconds=4.0, summary=Summary(tok_s=80.0, accept_length=2.0)),),
+        (Cell(concurrency=1, seconds=4.0, accept_length=1.7),),
+    ],
+)
+def test_a_list_shows_the_same_figures(cells: tuple[Cell, ...]) -> None:
+    made = run(*cells)
+    assert [tuple(glance) for glance in glances_of(made)] == [
+        (found.concurrency, found.tok_s, found.accept_length) for found in figures_of(made)
+    ]

@@ -125,13 +125,19 @@ def line_of(run: Run, **changes: object) -> KeptRun:
 class FakeShelf:
     """Answers from `RUNS`; what changes is remembered in `wishes`."""
 
-    def __init__(self, *, fails: EagletuiError | None = None, empty: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        fails: EagletuiError | None = None,
+        empty: bool = False,
+        more: Sequence[KeptSession] = (),
+    ) -> None:
         self.fails = fails
         self.lines = [] if empty else [line_of(run) for run in RUNS]
         self.saved: list[KeptComparison] = []
         self.wishes: list[tuple[str, object]] = []
         self.annotated: list[tuple[str, dict[str, object]]] = []
-        self.sessions = () if empty else (SESSION,)
+        self.sessions = () if empty else (SESSION, *more)
 
     async def kept(self) -> Kept:
         """As it is now."""
@@ -147,8 +153,11 @@ class FakeShelf:
         by_id = {run.id: run for run in RUNS}
         return compare([by_id[run] for run in runs], baseline)
 
-    async def series(self, runs: Sequence[str]) -> Mapping[str, Mapping[str, Window]]:
-        """Of the first two: a point each five seconds; between two cells of the one is a gap."""
+    async def series(
+        self, runs: Sequence[str], sessions: Sequence[str] = ()
+    ) -> Mapping[str, Mapping[str, Window]]:
+        """Of sessions `session`'s; of the first two runs a point each five seconds, with a gap
+        between two cells of the one."""
         times = [NOW - 7200 + 5.0 * n for n in range(37)]
         joined = [int(n % 19 > 0) for n in range(37)]
         first = {
@@ -158,7 +167,10 @@ class FakeShelf:
         later = [time + 9000.0 for time in times[:25]]
         second = {"tok_s": Window(later, [91.0 - n % 3 for n in range(25)], [1] * 25)}
         known = {RUNS[0].id: first, RUNS[1].id: second}
-        return {run: known[run] for run in runs if run in known}
+        return {
+            **{run: known[run] for run in runs if run in known},
+            **{session: await self.session(session) for session in sessions},
+        }
 
     async def save(self, name: str, runs: Sequence[str], baseline: str) -> None:
         """Remember."""

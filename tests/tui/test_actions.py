@@ -131,6 +131,7 @@ def test_the_keys_line_always_says_how_to_learn_and_how_to_leave(screen: str, wi
     assert len(text) <= width
     assert text.startswith("? Help")
     assert text.endswith("q Quit")
+    assert ("esc Back" in text) is (width >= len("? Help  esc Back  q Quit"))
 
 
 def test_the_keys_line_shows_the_most_useful_keys_in_what_room_is_left() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+import re
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from eagletui.model.benchmarking import Moment, Subject, Wish
 from eagletui.model.speculative import Speculative
+from eagletui.tui import prompt_files
 from eagletui.tui.app import EagleApp
 from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text_of, typed
 from eagletui.tui.benching import cell_lines, plan_words, setting, wish_words
@@ -88,13 +94,130 @@ async def test_arrows_and_typing_fill_in_the_form() -> None:
         assert [asked for asked, _ in benchmarker.wishes] == [wish]
 
 
+async def typed_prompts(pilot: Pilot[None], given: str) -> None:
+    """From the main screen into a form with these prompts."""
+    await press(pilot, "B", "e")
+    field = pilot.app.screen.query_one(Input)
+    field.value = given
+    await press(pilot, "enter")
+    await looked_at(pilot)
+
+
+async def looked_at(pilot: Pilot[None]) -> None:
+    """A file was read, on a thread."""
+    for worker in [worker for worker in pilot.app.workers if worker.group == "prompts"]:
+        await worker.wait()
+    await settle(pilot)
+
+
+def nothing(path: Path) -> None:
+    """It stays absent."""
+
+
+def empty(path: Path) -> None:
+    path.touch()
+
+
+def binary(path: Path) -> None:
+    path.write_bytes(b"PAR1\0\0")
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def one_long_line(path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(b"x" * ((4 << 20) + 1))
+
+
+def put_right(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    path.write_text("one\ntwo\n")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (nothing, "cannot be read: No such file or directory. Check its path."),
+        (Path.mkdir, "is a folder, not a file of prompts. Name a file in it."),
+        (empty, "holds no prompt. Write one prompt a line"),
+        (binary, "is no text: it has zero bytes. Unpack it first"),
+        (pipe, "is a pipe, not a file of prompts. Write the prompts into a file"),
+        (device, "is a device, not a file of prompts. Name a file."),
+        (one_long_line, "line 1 has more than 4 MB. No context"),
+    ],
+)
+async def test_prompts_that_cannot_be_used_are_said_beside_them_and_nothing_is_measured(
+    make: Callable[[Path], None], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(Path("my.jsonl"))
+    benchmarker = FakeBenchmarker()
+    async with running(benchmarker, size=(120, 30)) as (app, pilot):
+        await typed_prompts(pilot, "./my.jsonl")
+        field = next(row for row in screen_text(app).splitlines() if "prompts  " in row)
+        assert f"✖ {said.split('.')[0]}" in field
+        await press(pilot, "down", "enter")
+        await looked_at(pilot)
+        assert isinstance(app.screen, BenchScreen)
+        text = " ".join(screen_text(app).replace("│", " ").split())
+        assert f"✖ my.jsonl{said}" in re.sub(r"my.jsonl[,:]? ", "my.jsonl", text)
+        assert "Not measured" in text
+        # What was put right meanwhile needs no other word.
+        put_right(Path("my.jsonl"))
+        await press(pilot, "enter")
+        await looked_at(pilot)
+        assert isinstance(app.screen, Confirm)
+        await press(pilot, "right", "enter")
+        assert [wish.prompts for wish, _ in benchmarker.wishes] == ["./my.jsonl"]
+
+
+async def test_a_file_of_prompts_says_how_many_requests_it_makes(tmp_path: Path) -> None:
+    path = tmp_path / "five.txt"
+    path.write_text("\n".join("abcde"))
+    async with running(FakeBenchmarker()) as (app, pilot):
+        await typed_prompts(pilot, str(path))
+        # Whole rounds of five prompts, at least as many as a cell needs.
+        assert "6 cells, 210 requests of" in screen_text(app)
+        await press(pilot, "right")
+        assert "6 cells, 192 requests of" in screen_text(app)
+
+
+async def test_a_disk_that_does_not_answer_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = threading.Event()
+    monkeypatch.setattr(prompt_files, "find_prompts", lambda *_: answer.wait(60))
+    try:
+        looked = await prompt_files.look("/far/away", wait=0.05)
+    finally:
+        answer.set()
+    assert looked.prompts is None
+    assert looked.problem == "could not be read in 0 s."
+
+
 async def test_cells_come_in_and_what_spoils_them_is_said() -> None:
     benchmarker = FakeBenchmarker()
     async with running(benchmarker) as (app, pilot):
         await begun(pilot)
+        benchmarker.tell(under=under(done=0, tok_s=None, warming=True))
+        await settle(pilot)
+        assert "warm-up 0/32 requests" in screen_text(app)
+        assert "starting" not in screen_text(app)
+        benchmarker.tell(under=under(done=0, tok_s=None))
+        await settle(pilot)
+        assert " 0/32 requests  starting" in screen_text(app)
         benchmarker.tell(under=under(), measured=(WHOLE,))
         await settle(pilot)
         text = screen_text(app)
+        assert "starting" not in text
         assert "cell 2/6" in text
         assert "about 4 min left" in text
         assert "12/32 requests  310 tok/s" in text

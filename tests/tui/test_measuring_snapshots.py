@@ -16,13 +16,16 @@ from tests.tui.shelf import FakeShelf
 from tests.tui.test_snapshots import SIZES, SnapCompare
 from tests.tui.text_snapshot import assert_snapshot, screen_text
 
+THREE = ("space", "down", "space", "down", "space")
+"""Marks the first three runs."""
+
 # Name → keys from the main screen.
 SCREENS: dict[str, tuple[str, ...]] = {
     "bench-form": ("B", "down"),
     "bench-asks": ("B", "enter"),
-    "runs": ("C", "space", "b"),
-    "compare": ("C", "space", "space", "space", "enter"),
-    "compare-end": ("C", "space", "space", "space", "enter", "end"),
+    "runs": ("C", "space", "down", "b"),
+    "compare": ("C", *THREE, "enter"),
+    "compare-end": ("C", *THREE, "enter", "end"),
     "watched": ("C", "end", "enter"),
 }
 

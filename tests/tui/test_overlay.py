@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from eagletui.model.compare import compare
 from eagletui.model.series import Window
-from eagletui.tui.comparing import RunCurve, overlaid
+from eagletui.tui.comparing import RunCurve, named_runs, overlaid
 from eagletui.tui.widgets.chart_overlay import FIRST, LINES, TITLE, Overlay
 from eagletui.tui.widgets.chart_scale import after_ticks
 from eagletui.tui.widgets.plot import Canvas, Row
 from tests.tui.shelf import RUNS
 
 FOUND = compare(list(RUNS), None)
+NAMED = named_runs(FOUND)
 A, B, C = (run.id for run in RUNS)
 
 
@@ -30,12 +31,25 @@ def test_each_begins_at_its_own_beginning_and_keeps_its_gaps() -> None:
         B: {"tok_s": Window([9000.0], [4.0], [0]), "step_ms": Window([1.0], [1.0], [0])},
         C: {"tok_s": Window([], [], [])},
     }
-    assert overlaid(FOUND, series, "tok_s") == (
+    assert overlaid(NAMED, series, "tok_s") == (
         RunCurve("chain-2", (0.0, 5.0, 100.0), (1.0, 2.0, 3.0), (False, True, False)),
         RunCurve("off", (0.0,), (4.0,), (False,)),
     )
-    assert overlaid(FOUND, series, "accept_length") == ()
-    assert overlaid(FOUND, {}, "tok_s") == ()
+    assert overlaid(NAMED, series, "accept_length") == ()
+    assert overlaid(NAMED, {}, "tok_s") == ()
+
+
+def test_both_charts_of_one_begin_together() -> None:
+    series = {
+        A: {
+            "tok_s": Window([100.0, 110.0], [0.0, 9.0], b"\0\1"),
+            "accept_length": Window([110.0, 120.0], [2.0, 3.0], b"\0\1"),
+        }
+    }
+    [only] = overlaid(NAMED, series, "accept_length")
+    assert only.seconds == (10.0, 20.0)
+    [only] = overlaid(NAMED, series, "tok_s")
+    assert only.seconds == (0.0, 10.0)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -43,9 +57,9 @@ def test_what_is_no_number_is_left_out(bad: float) -> None:
     series = {
         A: {"tok_s": Window([1.0, 2.0, 3.0, 4.0, 5.0], [bad, 2.0, 3.0, bad, 5.0], b"\0\1\1\1\1")}
     }
-    [only] = overlaid(FOUND, series, "tok_s")
+    [only] = overlaid(NAMED, series, "tok_s")
     assert (only.values, only.joined) == ((2.0, 3.0, 5.0), (False, True, False))
-    assert overlaid(FOUND, {A: {"tok_s": Window([1.0], [bad], [0])}}, "tok_s") == ()
+    assert overlaid(NAMED, {A: {"tok_s": Window([1.0], [bad], [0])}}, "tok_s") == ()
 
 
 def curve(name: str, *values: float) -> RunCurve:

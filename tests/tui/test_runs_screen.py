@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -15,13 +17,16 @@ from eagletui.tui.screens.main import MainScreen
 from eagletui.tui.screens.runs import RunsScreen
 from eagletui.tui.screens.watched import WatchedScreen
 from eagletui.tui.widgets.chart import Chart
+from eagletui.tui.widgets.chart_overlay import Overlay
 from eagletui.tui.widgets.chart_steps import StepCurve
 from tests.tui.driving import make_app, settle
 from tests.tui.scenes import SCENES
-from tests.tui.shelf import RUNS, FakeShelf
+from tests.tui.shelf import RUNS, SESSION, FakeShelf
 from tests.tui.text_snapshot import screen_text
 
 CHAIN2, OFF, CHAIN5 = (run.id for run in RUNS)
+TWO = ("space", "down", "space")
+"""Marks the first two."""
 
 
 @asynccontextmanager
@@ -61,10 +66,10 @@ async def test_the_list_says_what_decides_at_a_glance() -> None:
 async def test_marks_a_baseline_and_the_comparison() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space")
+        await press(pilot, *TWO)
         assert "3 runs, 2 marked" in screen_text(app)
         assert "● " in row(app, "chain-2")
-        await press(pilot, "up", "space", "up", "space", "enter")
+        await press(pilot, "space", "space", "enter")
         assert isinstance(app.screen, CompareScreen)
         assert shelf.wishes == [("compare", ((CHAIN2, OFF), None))]
         text = screen_text(app)
@@ -77,9 +82,17 @@ async def test_marks_a_baseline_and_the_comparison() -> None:
         assert "2 runs against chain-2" in screen_text(app)
 
 
+@pytest.mark.parametrize("at", range(len(RUNS)))
+async def test_enter_behind_a_mark_opens_what_was_marked(at: int) -> None:
+    shelf = FakeShelf()
+    async with listed(shelf) as (_, pilot):
+        await press(pilot, *["down"] * at, "space", "enter")
+        assert shelf.wishes == [("compare", ((RUNS[at].id,), None))]
+
+
 async def test_the_verdict_its_interval_and_whether_drafting_pays() -> None:
     async with listed(FakeShelf(), size=(120, 40)) as (app, pilot):
-        await press(pilot, "space", "space", "space", "enter")
+        await press(pilot, *TWO, "down", "space", "enter")
         text = screen_text(app)
         assert "3 runs against off" in text
         slower = next(line for line in text.splitlines() if "slower" in line)
@@ -105,7 +118,7 @@ async def test_the_verdict_its_interval_and_whether_drafting_pays() -> None:
 async def test_another_baseline_by_key() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space", "enter", "b")
+        await press(pilot, *TWO, "enter", "b")
         assert shelf.wishes[-1] == ("compare", ((CHAIN2, OFF), CHAIN2))
         assert "2 runs against chain-2" in screen_text(app)
         await press(pilot, "b")
@@ -115,19 +128,19 @@ async def test_another_baseline_by_key() -> None:
 async def test_a_comparison_is_saved_and_opened_by_its_name() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space", "enter", "w", "k", "s", "enter")
+        await press(pilot, *TWO, "enter", "w", "k", "s", "enter")
         assert ("save", ("ks", (CHAIN2, OFF), OFF)) in shelf.wishes
         assert "Comparison kept" in screen_text(app)
         await press(pilot, "escape")
         assert "ks  chain-2, off ◆" in screen_text(app)
-        await press(pilot, "down", "enter")
+        await press(pilot, "down", "down", "enter")
         assert "ks: 2 runs against off" in screen_text(app)
 
 
 async def test_reports_are_written_and_said() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):
-        await press(pilot, "space", "space", "enter", "m")
+        await press(pilot, *TWO, "enter", "m")
         assert ("report", (2, "md")) in shelf.wishes
         assert "/home/me/report.md" in screen_text(app)
         shelf.fails = EagletuiError("The disk is full.", advice="Make room.")
@@ -169,6 +182,53 @@ async def test_yesterday_is_drawn() -> None:
         assert all(chart.builds for chart in app.screen.query(Chart))
         await press(pilot, "escape", "escape")
         assert isinstance(app.screen, MainScreen)
+
+
+async def test_sessions_are_drawn_beside_runs_from_their_beginnings_without_a_verdict() -> None:
+    shelf = FakeShelf()
+    async with listed(shelf, size=(120, 40)) as (app, pilot):
+        await press(pilot, "space", "end", "space")
+        assert "3 runs, 2 marked" in screen_text(app)
+        assert "● " in row(app, "for 1 h 00 min")
+        await press(pilot, "enter")
+        assert isinstance(app.screen, CompareScreen)
+        assert shelf.wishes == [("compare", ((CHAIN2,), None))]
+        text = screen_text(app)
+        assert "chain-2, 1 session beside" in text
+        assert "No verdict is given on what was watched" in text
+        for verdict in ("faster", "slower", "tie", "not comparable"):
+            assert verdict not in text
+        watched = next(line for line in text.splitlines() if "for 1 h 00 min" in line)
+        assert "EAGLE3 k=3 topk=1 draft=4" in watched
+        assert "71.3  acc 2.10" in watched
+        for name, first, last in (("tok_s", 70.0, 76.0), ("accept_length", 2.0, 2.0)):
+            run, session = app.screen.query_one(f"#over-{name}", Overlay).curves
+            assert run.name == "chain-2"
+            assert session.name.startswith("EAGLE3 k=3 topk=1 draft=4 ")
+            assert (session.seconds[0], session.seconds[-1]) == (0.0, 3600.0)
+            assert (session.values[0], session.values[-1]) == (first, last)
+        await press(pilot, "escape", "space", "enter")
+        assert isinstance(app.screen, CompareScreen)  # the run is marked still
+
+
+async def test_sessions_alone_are_drawn_over_each_other() -> None:
+    later = replace(SESSION, id="s2", began=SESSION.began + 9000.0, speculative="EAGLE3 k=5")
+    shelf = FakeShelf(more=(later,))
+    async with listed(shelf, size=(120, 40)) as (app, pilot):
+        await press(pilot, "end", "space", "up", "space", "enter")
+        assert isinstance(app.screen, CompareScreen)
+        assert shelf.wishes == []
+        text = screen_text(app)
+        assert "2 sessions" in text
+        assert "No verdict is given on what was watched" in text
+        names = [curve.name for curve in app.screen.query_one("#over-tok_s", Overlay).curves]
+        assert [name[:-12] for name in names] == [
+            "EAGLE3 k=3 topk=1 draft=4", "EAGLE3 k=5",
+        ]  # fmt: skip
+        assert "b Baseline" not in text
+        assert "w Save" not in text
+        await press(pilot, "b", "w", "m", "h")
+        assert shelf.wishes == []
 
 
 async def test_a_database_that_cannot_be_read_says_why() -> None:

@@ -92,6 +92,26 @@ def test_no_request_is_counted_that_the_gauge_does_not_count(running: float, sai
     assert verdicts(state, NOW)[0].text.startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("running", "said"),
+    [(0.0, "Serving, accept length 2.09."),
+     (2.0, "Serving 2 requests, accept length 2.09, no tokens now.")],
+)  # fmt: skip
+def test_a_speed_of_nothing_is_no_figure(running: float, said: str) -> None:
+    state = fold_all(State(), SCENES["serving"]())
+    server = state.servers[state.selected]
+    reading, rates = server.metrics.reading, server.metrics.rates
+    assert reading is not None
+    assert rates is not None
+    metrics = replace(
+        server.metrics,
+        reading=replace(reading, running=running),
+        rates=replace(rates, tok_s=0.0),
+    )
+    state = replace(state, servers={state.selected: replace(server, metrics=metrics)})
+    assert verdicts(state, NOW)[0].text == said
+
+
 def test_a_stall_comes_before_the_progress() -> None:
     levels = [level for level, _, _ in said("stalled")]
     assert levels == ["warning", "busy"]

@@ -12,6 +12,7 @@ from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError
 from eagletui.model.events import Event
 from eagletui.model.literals import Literals
+from eagletui.model.refused import reason, to_write
 from eagletui.store.recording import blocks
 from eagletui.store.recording.codec import (
     About,
@@ -196,7 +197,4 @@ def _private(path: str, flags: int) -> int:
 
 
 def _unwritable(path: Path, error: OSError) -> EagletuiError:
-    return EagletuiError(
-        f"{path} cannot be written: {error.strerror or error}.",
-        advice="Give a file in a folder that you may write to, on a disk with room.",
-    )
+    return EagletuiError(f"{path} cannot be written: {reason(error)}.", advice=to_write(error))

@@ -64,8 +64,23 @@ def change(verdict: Verdict | None) -> str:
     return text
 
 
+MOST_UNLIKE = 2
+"""Things that are another than the baseline's, named with the verdict; `why` has them all."""
+
+
+def unlike(verdict: Verdict) -> str:
+    """`another release, GPU`; "" where all is alike."""
+    if not verdict.unlike:
+        return ""
+    more = ", …" if len(verdict.unlike) > MOST_UNLIKE else ""
+    return f"another {', '.join(verdict.unlike[:MOST_UNLIKE])}{more}"
+
+
 def _verdict(cell: _Cell) -> str:
-    return UNKNOWN if cell.verdict is None else cell.verdict.verdict
+    if cell.verdict is None:
+        return UNKNOWN
+    flag = unlike(cell.verdict)
+    return f"{cell.verdict.verdict}: {flag}" if flag else cell.verdict.verdict
 
 
 def _requests(cell: _Cell) -> str:

@@ -39,6 +39,53 @@ def folded(points: Buckets, seconds: float) -> Buckets:
     return Buckets(times, low, high, mean, bytes(joined))
 
 
+def folded_by_use(points: Buckets, seconds: float) -> Buckets:
+    """The same of a speed, which is zero where nobody asked: a bucket in which a server worked
+    for a part of the time is two, the one as long as it worked and the other as long as it did not.
+
+    So the speed of the time in which it worked is known however old it is.
+    """
+    times, low, high, mean, joined = array("d"), array("d"), array("d"), array("d"), bytearray()
+    lasted = spans(points)
+    first, count = 0, len(points.times)
+    while first < count:
+        edge = (points.times[first] // seconds + 1.0) * seconds
+        past = max(first + 1, bisect_left(points.times, edge, first))
+        # Who was first stays first.
+        parts: dict[bool, list[int]] = {}
+        for at in range(first, past):
+            parts.setdefault(points.mean[at] > 0.0, []).append(at)
+        begin, joins = points.times[first], all(points.joined[first:past])
+        for part in parts.values():
+            whole = math.fsum(lasted[at] for at in part)
+            times.append(begin)
+            low.append(min(points.low[at] for at in part))
+            high.append(max(points.high[at] for at in part))
+            mean.append(math.fsum(points.mean[at] * lasted[at] for at in part) / whole)
+            joined.append(joins)
+            # How long the very last one was is not known: what is kept later may begin sooner.
+            begin = min(begin + whole, points.times[-1])
+            joins = True
+        first = past
+    return Buckets(times, low, high, mean, bytes(joined))
+
+
+def spans(points: Buckets) -> Sequence[float]:
+    """Seconds of each point: up to the next. What came before a gap and at the end is not known:
+    as long as the last one at work, or the last idle one."""
+    found = array("d")
+    last: dict[bool, float] = {}
+    for at, time in enumerate(points.times):
+        works = points.mean[at] > 0.0
+        span = last.get(works, found[-1] if found else 1.0)
+        if at + 1 < len(points.times):
+            room = points.times[at + 1] - time
+            span = room if points.joined[at + 1] else min(span, room)
+        last[works] = span
+        found.append(span)
+    return found
+
+
 def overview(points: Buckets) -> Buckets:
     """At most `OVERVIEW_POINTS` buckets of a whole series."""
     if len(points.times) <= OVERVIEW_POINTS:

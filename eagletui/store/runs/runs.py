@@ -41,6 +41,20 @@ class RunRow(Data, frozen=True):
     damaged: bool = False
 
 
+class Revision(NamedTuple):
+    """What of a run can change; equal where nothing of it did. `id` and `name` are shown even
+    where its row is damaged.
+
+    Attributes:
+        rest: times, notes, tags, digest and the number of its cells, as they are on the disk.
+    """
+
+    id: str
+    name: str
+    began: float
+    rest: tuple[object, ...]
+
+
 # What a list needs of a cell and of a run; the rest of their documents is passed over.
 
 
@@ -249,6 +263,21 @@ class Runs:
                 " ORDER BY began DESC"
             ).fetchall()
             return tuple(self._listed(connection, row) for row in rows)
+
+    def revisions(self) -> tuple[Revision, ...]:
+        """Every run as it is now, the newest first, without reading what was measured."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT id, name, began, ended, partial, notes, tags, digest,"
+                " (SELECT count(*) FROM cells WHERE run = runs.id) FROM runs ORDER BY began DESC"
+            ).fetchall()
+        return tuple(
+            Revision(
+                fields.text_or_none(id_), fields.text_or_none(name), fields.moment_or_none(began),
+                tuple(rest),
+            )
+            for id_, name, began, *rest in rows
+        )  # fmt: skip
 
     def get(self, run: str) -> Run:
         """The run of an id.

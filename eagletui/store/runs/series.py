@@ -23,6 +23,7 @@ from eagletui.store.runs import fields
 from eagletui.store.runs.buckets import (
     Buckets,
     folded,
+    folded_by_use,
     joined_up,
     overview,
     part_of,
@@ -40,6 +41,8 @@ from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunsDamaged
 
 EXACT, OVERVIEW = 0, 9
+IDLE_AT_ZERO = frozenset({"tok_s"})
+"""Series whose zeros say that nobody asked."""
 
 
 class Age(NamedTuple):
@@ -115,6 +118,21 @@ class SeriesStore:
         return found
 
     # --- a session's ------------------------------------------------------------------------------
+
+    def outlines(
+        self, sessions: Iterable[str], names: Iterable[str]
+    ) -> dict[str, dict[str, Buckets]]:
+        """What `overviews` has of runs, of sessions: made when asked for, because they grow."""
+        wanted = frozenset(names)
+        with self._database.read():
+            return {
+                session: {
+                    name: overview(self.buckets(session, name))
+                    for name in self.names(session)
+                    if name in wanted
+                }
+                for session in sessions
+            }
 
     def begin(self, *, host: str, server: str, at: float, about: Mapping[str, str]) -> Session:
         """A new session, on disk at once."""
@@ -226,7 +244,8 @@ class SeriesStore:
                 connection.execute(
                     f"DELETE FROM series WHERE {where}", (owner, name, level, before)
                 )
-                _insert(connection, owner, name, level + 1, folded(old, AGES[level].bucket))
+                fold = folded_by_use if name in IDLE_AT_ZERO else folded
+                _insert(connection, owner, name, level + 1, fold(old, AGES[level].bucket))
 
     def _buckets(self, row: Sequence[object]) -> Buckets:
         try:

@@ -39,8 +39,12 @@ class BenchActions(SpanActions):
         last = self.bench.wish if self.bench is not None else Wish()
         self.push_screen(BenchScreen(last, choosing=self.bench is None))
 
-    def ask_bench(self, wish: Wish, begun: Callable[[], object]) -> None:
-        """Ask whether this is to be measured, and begin; `begun` hears that it was."""
+    def ask_bench(self, wish: Wish, prompts: int, begun: Callable[[], object]) -> None:
+        """Ask whether this is to be measured, and begin; `begun` hears that it was.
+
+        Args:
+            prompts: how many there are to choose from.
+        """
         problem = refusal(self.view)
         if problem:
             self.notify(problem, title="Not measured", severity="warning", markup=False)
@@ -56,7 +60,7 @@ class BenchActions(SpanActions):
             self.run_worker(self._watch_bench(self.benchmarker, self.bench), group="bench")
             begun()
 
-        self.agreed(bench_question(wish, self.view), begin, no="Cancel")
+        self.agreed(bench_question(wish, self.view, prompts), begin, no="Cancel")
 
     async def _watch_bench(self, benchmarker: Benchmarker, first: Moment) -> None:
         async with aclosing(benchmarker.begin(first.wish, first.subject)) as moments:

@@ -8,15 +8,18 @@ from textual import on
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from eagletui.model.benchmarking import Wish
+from eagletui.model.text import visible
 from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text_of, typed
 from eagletui.tui.benching import load_words, moment_lines, plan_words, refusal
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import line, page, wrap
+from eagletui.tui.prompt_files import Looked, known, look
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
@@ -24,18 +27,34 @@ from eagletui.tui.widgets.options import Options
 from eagletui.tui.widgets.panel import Panel
 
 
+class PromptsLooked(Message):
+    """What became of what is named as prompts."""
+
+    def __init__(self, looked: Looked) -> None:
+        super().__init__()
+        self.looked = looked
+
+
 class Told(Panel):
     """What would be sent; once it goes on, how far it is."""
 
     asks: Wish | None = None
     """What is being chosen; None where a benchmark is shown."""
+    looked: Looked | None = None
+    """What is known of its prompts; None while they are looked at."""
 
     def draw(self, view: View, size: Size) -> Content:
         width = max(20, size.width)
         if self.asks is None and view.bench is not None:
             return page(moment_lines(view.bench, view, width))
         wish = self.asks or Wish()
-        texts = [(plan_words(wish) + ".", "bold")]
+        looked = self.looked
+        if looked is None:
+            texts = [(f"… looking at {visible(wish.prompts)}", "$quiet")]
+        elif looked.prompts is None:
+            texts = [(f"✖ {looked.said}", "bold $error")]
+        else:
+            texts = [(f"{plan_words(wish, looked.prompts)}.", "bold")]
         if load := load_words(view):
             texts.append((load, ""))
         if refused := refusal(view):
@@ -59,6 +78,9 @@ class BenchScreen(EagleScreen):
         super().__init__(id="benching")
         self._wish = wish
         self._choosing = choosing
+        self._looked: Looked | None = None
+        self._starting = False
+        """Whether it begins as soon as its prompts were looked at."""
 
     def body(self) -> Iterator[Widget]:
         form = Options(*(Option(entry.title) for entry in ENTRIES), id="wish", classes="panel")
@@ -70,6 +92,7 @@ class BenchScreen(EagleScreen):
 
     def on_mount(self) -> None:
         """The form first, unless a benchmark goes on."""
+        self._look()
         self._lay_out()
         super().on_mount()
 
@@ -81,7 +104,8 @@ class BenchScreen(EagleScreen):
             form.focus()
         else:
             self.query_one("#bench").focus()
-        self.query_one(Told).asks = self._wish if self._choosing else None
+        told = self.query_one(Told)
+        told.asks, told.looked = self._wish if self._choosing else None, self._looked
 
     @property
     def own_facts(self) -> frozenset[str]:
@@ -99,7 +123,9 @@ class BenchScreen(EagleScreen):
         form = self.query_one("#wish", Options)
         width = max(20, form.scrollable_content_region.width or self.size.width - 4)
         for index, entry in enumerate(ENTRIES):
-            drawn = entry_line(entry, self._wish, width, chosen=index == form.highlighted)
+            problem = self._looked.problem if entry.name == "prompts" and self._looked else ""
+            chosen = index == form.highlighted
+            drawn = entry_line(entry, self._wish, width, chosen=chosen, problem=problem)
             prompt = form.get_option_at_index(index).prompt
             if not isinstance(prompt, Content) or not prompt.is_same(drawn):
                 form.replace_option_prompt_at_index(index, drawn)
@@ -118,9 +144,34 @@ class BenchScreen(EagleScreen):
         self.action_start()
 
     def _take(self, wish: Wish) -> None:
-        self._wish = wish
-        self.query_one(Told).asks = wish
+        other = wish.prompts != self._wish.prompts
+        self._wish, self._starting = wish, False
+        if other:
+            self._look()
+        self._lay_out()
         self.refresh_view()
+
+    # --- the prompts --------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Look at what is named as prompts; a file was not looked at until a message says so."""
+        self._looked = known(self._wish.prompts)
+        if self._looked is None:
+            self.run_worker(self._read_prompts(self._wish), group="prompts", exclusive=True)
+
+    async def _read_prompts(self, wish: Wish) -> None:
+        self.post_message(PromptsLooked(await look(wish.prompts, wish.requests)))
+
+    @on(PromptsLooked)
+    def _prompts_looked(self, message: PromptsLooked) -> None:
+        if message.looked.given != self._wish.prompts:
+            return
+        self._looked = message.looked
+        if self._choosing:
+            self._lay_out()
+        self.refresh_view()
+        if self._starting and self.is_current:
+            self._start()
 
     # --- actions ------------------------------------------------------------------------------
 
@@ -152,8 +203,18 @@ class BenchScreen(EagleScreen):
         )
 
     def action_start(self) -> None:
-        """Ask once, then measure."""
-        self.eagle.ask_bench(self._wish, self._begun)
+        """Ask once, then measure; a file may have changed since it was looked at."""
+        self._look()
+        self._starting = True
+        if self._looked is not None:
+            self._start()
+
+    def _start(self) -> None:
+        looked, self._starting = self._looked, False
+        if looked is not None and looked.prompts is not None:
+            self.eagle.ask_bench(self._wish, looked.prompts, self._begun)
+        elif looked is not None:
+            self.notify(looked.said, title="Not measured", severity="warning", markup=False)
 
     def _begun(self) -> None:
         self._choosing = False
@@ -163,5 +224,6 @@ class BenchScreen(EagleScreen):
     def action_again(self) -> None:
         """The form again, as it was filled in."""
         self._choosing = True
+        self._look()
         self._lay_out()
         self.eagle.refresh_keys()

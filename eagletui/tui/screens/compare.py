@@ -13,13 +13,15 @@ from textual.widgets import Static
 
 from eagletui.model.compare import Comparison
 from eagletui.model.errors import EagletuiError
-from eagletui.model.keeping import ReportForm, RunShelf
+from eagletui.model.keeping import OVERLAID, KeptSession, ReportForm, RunShelf
 from eagletui.model.series import Window
 from eagletui.model.text import visible
 from eagletui.store.reports.sheets import name_of
+from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
-from eagletui.tui.comparing import curve, curved, lines, overlaid
+from eagletui.tui.comparing import curve, curved, lines, named_runs, overlaid, session_lines
 from eagletui.tui.draw import line, page, wrap
+from eagletui.tui.keeping import session_name
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
@@ -62,8 +64,11 @@ class SeriesRead(Message):
         self.series = series
 
 
-# Series that are drawn over each other: name, title, unit.
-OVERLAID = (("tok_s", "tok/s over time", "tok/s"), ("accept_length", "accept length over time", ""))
+# Series that are drawn over each other → title, unit.
+TITLES = {
+    "tok_s": ("tok/s over time", "tok/s"),
+    "accept_length": ("accept length over time", ""),
+}
 
 
 class CompareScreen(EagleScreen):
@@ -73,16 +78,23 @@ class CompareScreen(EagleScreen):
         runs: their ids.
         baseline: the id of the one to measure against; None lets the runs choose.
         name: of a saved comparison, "" for none.
+        sessions: servers that were watched, drawn beside the runs; without any run, alone.
     """
 
     KIND = "compare"
     BINDINGS = bindings_for("compare")
 
     def __init__(
-        self, shelf: RunShelf, runs: tuple[str, ...], baseline: str | None, name: str = ""
+        self,
+        shelf: RunShelf,
+        runs: tuple[str, ...],
+        baseline: str | None,
+        name: str = "",
+        sessions: tuple[KeptSession, ...] = (),
     ) -> None:
         super().__init__(id="comparing")
         self._shelf, self._runs, self._baseline, self._saved_as = shelf, runs, baseline, name
+        self._sessions = sessions
         self._comparison: Comparison | None = None
         self._problem: EagletuiError | None = None
         self._series: Mapping[str, Mapping[str, Window]] = {}
@@ -93,7 +105,8 @@ class CompareScreen(EagleScreen):
             yield Static(id="figures")
             marker = self.eagle.settings.marker
             yield StepCurve(id="curve", marker=marker)
-            for name, title, unit in OVERLAID:
+            for name in OVERLAID:
+                title, unit = TITLES[name]
                 yield Overlay(title, unit, id=f"over-{name}", marker=marker)
 
     def on_mount(self) -> None:
@@ -110,10 +123,12 @@ class CompareScreen(EagleScreen):
 
     async def _compare(self) -> None:
         try:
-            found = await self._shelf.compare(self._runs, self._baseline)
-            self.post_message(Compared(found))
+            if self._runs:
+                found = await self._shelf.compare(self._runs, self._baseline)
+                self.post_message(Compared(found))
             if not self._series:  # another baseline changes nothing in them
-                self.post_message(SeriesRead(await self._shelf.series(self._runs)))
+                watched = [session.id for session in self._sessions]
+                self.post_message(SeriesRead(await self._shelf.series(self._runs, watched)))
         except EagletuiError as error:
             self.post_message(NotCompared(error))
 
@@ -174,13 +189,16 @@ class CompareScreen(EagleScreen):
             self.call_after_refresh(text.refresh, layout=True)
 
     def _title(self) -> str:
+        watched = words.count(len(self._sessions), "session")
         if self._comparison is None:
-            return "comparison"
+            return "comparison" if self._runs else watched
         base = next(s for s in self._comparison.sides if s.run.id == self._comparison.baseline)
+        beside = f", {watched} beside" if self._sessions else ""
         if len(self._comparison.sides) == 1:
-            return visible(name_of(base))
+            return f"{visible(name_of(base))}{beside}"
         name = f"{visible(self._saved_as)}: " if self._saved_as else ""
-        return f"{name}{len(self._comparison.sides)} runs against {visible(name_of(base))}"
+        count = len(self._comparison.sides)
+        return f"{name}{count} runs against {visible(name_of(base))}{beside}"
 
     def _lines(self, view: View, width: int) -> list[Content]:
         if self._problem is not None:
@@ -192,9 +210,12 @@ class CompareScreen(EagleScreen):
                 if text
                 for part in wrap(visible(text), width)
             ]
+        beside = list(session_lines(self._sessions, width)) if self._sessions else []
         if self._comparison is None:
-            return [line(("… reading the runs", "$quiet"))]
+            return beside if not self._runs else [line(("… reading the runs", "$quiet"))]
         found = lines(self._comparison, width, ascii_only=view.ascii_only)
+        if beside:
+            found += [Content(""), *beside]
         at = curved(self._comparison)
         if at is not None:
             title = f"tok/s by draft steps (k), concurrency {at}"
@@ -209,8 +230,10 @@ class CompareScreen(EagleScreen):
         steps.set_class(at is None, "-off")
         if found is not None and at is not None:
             steps.show(curve(found, at))
-        for name, _, _ in OVERLAID:
-            curves = overlaid(found, self._series, name) if found is not None else ()
+        named = [(session.id, session_name(session)) for session in self._sessions]
+        named = [*(named_runs(found) if found is not None else ()), *named]
+        for name in OVERLAID:
+            curves = overlaid(named, self._series, name) if self._problem is None else ()
             widget = self.query_one(f"#over-{name}", Overlay)
             widget.set_class(not curves, "-off")
             widget.show(curves)

@@ -1,8 +1,8 @@
-"""What was measured before: mark runs, and put them side by side."""
+"""What was measured and watched before: mark some, and put them side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from textual import on
 from textual.content import Content
@@ -12,7 +12,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from eagletui.model.errors import EagletuiError
-from eagletui.model.keeping import Kept, KeptRun, RunShelf
+from eagletui.model.keeping import Kept, KeptRun, KeptSession, RunShelf
 from eagletui.model.text import visible
 from eagletui.tui import words
 from eagletui.tui.bindings import bindings_for
@@ -98,7 +98,8 @@ class RunsScreen(EagleScreen):
     def _take(self, message: KeptRead) -> None:
         self._kept = message.kept
         known = {run.id for run in message.kept.runs}
-        self._marked = [run for run in self._marked if run in known]
+        known |= {session.id for session in message.kept.sessions}
+        self._marked = [one for one in self._marked if one in known]
         if self._baseline not in known:
             self._baseline = None
         self._complain("")
@@ -120,6 +121,7 @@ class RunsScreen(EagleScreen):
         facts = {
             "run": run is not None,
             "sound": run is not None and not run.damaged,
+            "markable": self._markable() != "",
             "openable": self._chosen() != "",
             "marked": bool(self._marked),
         }
@@ -176,6 +178,12 @@ class RunsScreen(EagleScreen):
             return None
         return next((run for run in self._kept.runs if run.id == name), None)
 
+    def _markable(self) -> str:
+        """The id of the run or session that the cursor is on; "" where it can't be compared."""
+        kind, _, name = self._chosen().partition(":")
+        run = self._run()
+        return name if kind == "session" or (run is not None and not run.damaged) else ""
+
     @on(OptionList.OptionHighlighted)
     def _moved(self) -> None:
         self.eagle.refresh_keys()
@@ -187,46 +195,51 @@ class RunsScreen(EagleScreen):
     # --- actions ------------------------------------------------------------------------------
 
     def action_open(self) -> None:
-        """Put the marked runs side by side; without any, open what the cursor is on."""
+        """Put what is marked side by side; without any, open what the cursor is on."""
         kind, _, name = self._chosen().partition(":")
-        if len(self._marked) > 1 and kind == "run":
-            self._compare(self._marked, self._baseline)
-        elif kind == "run":
-            run = self._run()
-            others = [one for one in self._marked if one != name]
-            if run is not None and not run.damaged:
-                self._compare([*others, name], self._baseline if others else None)
-        elif kind == "comparison" and self._kept is not None:
+        if self._kept is None:
+            return
+        if kind == "comparison":
             saved = self._kept.comparisons[int(name)]
             self._compare(saved.runs, saved.baseline, saved.name)
-        elif kind == "session" and self._kept is not None:
+            return
+        if not (here := self._markable()):
+            return
+        others = [one for one in self._marked if one != here]
+        chosen = self._marked if len(self._marked) > 1 else [*others, here]
+        sessions = tuple(one for one in self._kept.sessions if one.id in chosen)
+        if kind == "session" and len(chosen) == 1:
             from eagletui.tui.screens.watched import WatchedScreen
 
-            session = next(one for one in self._kept.sessions if one.id == name)
-            self.app.push_screen(WatchedScreen(self._shelf, session))
+            self.app.push_screen(WatchedScreen(self._shelf, sessions[0]))
+            return
+        watched = {one.id for one in sessions}
+        runs = [one for one in chosen if one not in watched]
+        self._compare(runs, self._baseline if others else None, sessions=sessions)
 
     def _compare(
-        self, runs: list[str] | tuple[str, ...], baseline: str | None, name: str = ""
+        self,
+        runs: Sequence[str],
+        baseline: str | None,
+        name: str = "",
+        *,
+        sessions: tuple[KeptSession, ...] = (),
     ) -> None:
         from eagletui.tui.screens.compare import CompareScreen
 
         chosen = baseline if baseline in runs else None
-        self.app.push_screen(CompareScreen(self._shelf, tuple(runs), chosen, name))
+        self.app.push_screen(CompareScreen(self._shelf, tuple(runs), chosen, name, sessions))
 
     def action_mark(self) -> None:
-        """Mark a run, or take the mark away; the cursor goes on to the next."""
-        run = self._run()
-        if run is None or run.damaged:
+        """Mark it, or take the mark away; the cursor stays, for Enter opens what it is on."""
+        here = self._markable()
+        if not here:
             return
-        if run.id in self._marked:
-            self._marked.remove(run.id)
-            self._baseline = None if self._baseline == run.id else self._baseline
+        if here in self._marked:
+            self._marked.remove(here)
+            self._baseline = None if self._baseline == here else self._baseline
         else:
-            self._marked.append(run.id)
-        runs = self.query_one("#runs", Options)
-        at = runs.highlighted
-        if at is not None and at + 1 < len(self._shown) and self._shown[at + 1].id:
-            runs.action_cursor_down()
+            self._marked.append(here)
         self.eagle.refresh_keys()
 
     def action_baseline(self) -> None:

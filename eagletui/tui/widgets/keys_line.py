@@ -47,7 +47,7 @@ def keys_line(
     ]
     shown: list[tuple[int, Content]] = []
     used = 0
-    for action in sorted(offered, key=lambda action: (action.id not in ALWAYS, action.footer)):
+    for action in sorted(offered, key=_rank):
         key = key_shown(keys_of(action, changed)[0])
         name = name_of(action, facts)
         length = cell_len(key) + 1 + cell_len(name) + (len(GAP) if shown else 0)
@@ -56,6 +56,11 @@ def keys_line(
             shown.append((action.footer or 0, _piece(action, key, name)))
     shown.sort(key=lambda ranked: ranked[0])
     return Content(GAP).join(piece for _, piece in shown)
+
+
+def _rank(action: Action) -> tuple[int, int]:
+    first = ALWAYS.index(action.id) if action.id in ALWAYS else len(ALWAYS)
+    return first, action.footer or 0
 
 
 def _piece(action: Action, key: str, name: str) -> Content:

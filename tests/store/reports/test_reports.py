@@ -20,6 +20,7 @@ from eagletui.store.reports.pictures import PARTS, _moments
 from eagletui.store.reports.sheets import change, figure_sheets, names, sentences, sheets
 from eagletui.store.reports.text import csv_text, markdown_lines, table_lines
 from eagletui.store.runs.buckets import Buckets
+from eagletui.tui.comparing import lines
 from tests.recorded_replies import TABLE, replies
 from tests.store.runs.made import made_cell, made_run
 
@@ -142,6 +143,61 @@ def test_what_stands_in_the_way_is_said_in_every_report() -> None:
 
 
 # --- Markdown -------------------------------------------------------------------------------------
+
+
+# What of a run is another → what stands at the verdict, beginning of the reason.
+UNLIKE: tuple[tuple[dict[str, object], str, str], ...] = (
+    ({"versions": {"sglang": "0.5.22"}}, "faster: another release",
+     "another release (0.5.22, not 0.5.16)"),
+    ({"gpus": ("NVIDIA B200",)}, "faster: another GPU",
+     "another GPU (NVIDIA B200, not NVIDIA H200)"),
+    ({"digest": "cd" * 32}, "not comparable: another prompt set",
+     "another prompt set (cdcdcdcdcdcd, not abababababab)"),
+    ({"temperature": 0.7}, "not comparable: another temperature",
+     "another temperature (0.7, not 0.0)"),
+    ({"environment": {"NCCL_ALGO": "Tree"}}, "not comparable: another NCCL environment",
+     "the baseline was measured under another NCCL environment (NCCL_ALGO)"),
+    ({"versions": {"sglang": "0.5.22"}, "gpus": ("B200",), "topology": "PCIe"},
+     "faster: another release, GPU, …", "another release (0.5.22, not 0.5.16); another GPU"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "flag", "why"), UNLIKE)
+def test_what_is_unlike_stands_at_the_verdict_itself(
+    fields: dict[str, object], flag: str, why: str
+) -> None:
+    old = made_run(surroundings=replace(made_run().surroundings, topology="NVLink"))
+    around = {name: value for name, value in fields.items() if hasattr(old.surroundings, name)}
+    asked = {name: value for name, value in fields.items() if name not in around}
+    new = replace(
+        old,
+        id="b" * 12,
+        name="new",
+        cells=(made_cell(seconds=1.0), made_cell(8, seconds=1.0)),
+        surroundings=replace(old.surroundings, **around),
+        workload=replace(old.workload, **asked),
+    )
+    found = compare([old, new], old.id)
+    rows = [row for sheet in figure_sheets(found) for row in sheet.rows if row[0] == "verdict"]
+    assert rows == [("verdict", "–", flag)] * 2
+    judgement = flag.partition(":")[0]
+    for text in sentences(found)[-2:]:
+        assert text.partition(": ")[2].startswith(f"{judgement}: {why}")
+    for whole in (
+        "\n".join(table_lines(found)),
+        "\n".join(markdown_lines(found)),
+        page(found),
+    ):
+        assert whole.count(flag) >= 2
+    for line in csv.DictReader(io.StringIO(csv_text(found))):
+        assert line["why"].startswith(why) or line["verdict"] == "baseline"
+    screen = [line.plain for line in lines(found, 100)]
+    at = [index for index, line in enumerate(screen) if f" {judgement}" in line]
+    assert len(at) == 2
+    for index in at:
+        assert screen[index].rstrip().endswith(flag.partition(": ")[2])
+        below = " ".join(part.strip() for part in screen[index + 1 : index + 4])
+        assert why.partition("; ")[0] in below
 
 
 def test_markdown_tables_have_as_many_cells_as_their_head(h200: Comparison) -> None:

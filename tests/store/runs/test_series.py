@@ -4,7 +4,7 @@ import contextlib
 import math
 from array import array
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eagletui.model.series import Window
-from eagletui.store.runs.buckets import OVERVIEW_POINTS
+from eagletui.store.runs.buckets import (
+    OVERVIEW_POINTS,
+    Buckets,
+    folded_by_use,
+    points_of,
+    spans,
+)
 from eagletui.store.runs.columns import (
     pack_flags,
     pack_times,
@@ -164,12 +170,12 @@ def test_what_is_old_is_thinned_and_keeps_its_extremes(
     session = store.begin(host="gpu1", server="s1", at=T0, about={})
     hours = 5
     for minute in range(60 * hours):
-        store.append(session.id, {"tok_s": _window(T0 + 60 * minute, 60)})
+        store.append(session.id, {"verify_ms": _window(T0 + 60 * minute, 60)})
     now = T0 + hours * HOUR
     before = _size(database)
     store.thin(now)
     assert _size(database) < before / 2
-    buckets = store.buckets(session.id, "tok_s")
+    buckets = store.buckets(session.id, "verify_ms")
     edge = now - AGES[0].after
     old = [index for index, time in enumerate(buckets.times) if time < edge]
     assert len(old) == pytest.approx(3 * 3600 / 20, abs=4)
@@ -178,7 +184,7 @@ def test_what_is_old_is_thinned_and_keeps_its_extremes(
     assert {buckets.high[index] for index in old} == {9.0}
     assert {buckets.mean[index] for index in old} == {4.5}
     assert all(a < b for a, b in pairwise(buckets.times))
-    window = store.window(session.id, "tok_s", T0, T0 + 39)
+    window = store.window(session.id, "verify_ms", T0, T0 + 39)
     assert list(window.times) == [T0, T0, T0 + 20, T0 + 20]
     assert list(window.values) == [0.0, 9.0, 0.0, 9.0]
     # Each minute began after a gap: a bucket with a gap in it says so.
@@ -278,3 +284,35 @@ def test_what_could_not_be_written_is_written_the_next_time(
     assert store.sessions()[0].about == {"model": "m"}
     assert list(store.window(_written(recorder), "a").values) == [1.0, 2.0]
     assert list(store.window(_written(recorder), "b").values) == [3.0]
+
+
+_STEPS = st.tuples(st.floats(0.01, 90.0), st.sampled_from([0.0, 0.0, 40.0, 80.0]), st.booleans())
+
+
+def _worked(points: Buckets) -> float:
+    """Tokens over all of it, as far as it is known how long each point was."""
+    return math.fsum(m * span for m, span in zip(points.mean, spans(points), strict=True))
+
+
+@given(st.lists(_STEPS, min_size=1, max_size=200), st.sampled_from([20.0, 300.0]))
+def test_buckets_of_a_speed_keep_their_order_and_extremes(
+    steps: list[tuple[float, float, bool]], seconds: float
+) -> None:
+    times = list(accumulate((gap for gap, _, _ in steps), initial=T0))[1:]
+    window = Window(times, [value for _, value, _ in steps], [int(on) for _, _, on in steps])
+    points = points_of(window)
+    found = folded_by_use(points, seconds)
+    assert found.times[0] == times[0]
+    assert found.times[-1] <= times[-1]
+    assert all(a < b for a, b in pairwise(found.times))
+    assert len(found.times) <= 2 * len({time // seconds for time in times})
+    assert (min(found.low), max(found.high)) == (min(window.values), max(window.values))
+    for low, high, mean in zip(found.low, found.high, found.mean, strict=True):
+        assert low == high == mean == 0.0 or 40.0 <= low <= mean + 1e-9 <= high + 1e-8
+
+
+@pytest.mark.parametrize("seconds", [20.0, 300.0])
+def test_buckets_of_a_speed_hold_as_many_tokens(seconds: float) -> None:
+    values = [0.0 if at % 7 < 3 else 10.0 + at % 5 for at in range(3000)]
+    points = points_of(Window([T0 + at for at in range(3000)], values, [1] * 3000))
+    assert _worked(folded_by_use(points, seconds)) == pytest.approx(_worked(points), rel=1e-3)
