@@ -31,7 +31,6 @@ class Starting:
 
     async def started(self) -> Happened:
         """Start it; a second call finds the first one's."""
-        await self._job.note()  # two that load at once have no room: only who has the lock starts
         again = self._job.which == "back" or self._job.facts.again
         try:
             child = await self._job.ask(

@@ -277,7 +277,19 @@ def env_file() -> dict[str, str]:
     return {n: shlex.split(v)[0] for n, _, v in (line.partition("=") for line in lines)}
 
 
+def guarded() -> bool:
+    """Whether somebody holds the lock's guard while this is told."""
+    with Path(os.environ["EAGLETUI_LOCK"] + ".guard").open("a") as guard:
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 if __name__ == "__main__":
+    if {"start", "kill"} & set(WORDS) and not guarded():
+        (STATE / "unguarded").write_text(json.dumps(WORDS))
     with (STATE / "calls").open("a") as calls:
         calls.write(json.dumps([Path(sys.argv[0]).name, *WORDS]) + "\n")
     {"docker": docker, "systemctl": systemctl}[Path(sys.argv[0]).name]()

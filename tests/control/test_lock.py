@@ -16,16 +16,22 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from eagletui.control import agent
 from eagletui.control.agent import AgentRefused
+from eagletui.control.api import Detached, Running, plan_document
 from eagletui.control.job import PATIENCE
 from eagletui.control.owner import Owner, began, is_gone
 from eagletui.control.problems import QUIET
 from eagletui.control.restart import Restart
+from eagletui.host.channel import Channel
 from eagletui.host.local import LocalHost
 from eagletui.hostside.agent import kept, lock, requests
 from eagletui.hostside.agent.base import Refused
+from eagletui.hostside.agent.process_runner import ProcessRunner
+from eagletui.model.profile import Guard
+from tests.control.channels import Wrapped
 from tests.control.servers import Servers
 from tests.control.test_restart import ANN, QUICK, driven, states
 
@@ -118,9 +124,176 @@ def noting(name: str) -> dict[str, Any]:
 
 def test_who_lost_the_lock_writes_nothing_over_what_another_wrote(servers: Servers) -> None:
     lock.take_lock("it", owner("b"), "")
-    assert requests.attended(noting("b")) == {"ours": True}
-    assert requests.attended(noting("a")) == {"ours": False}
+    assert requests.answer(noting("b")) == {}
+    assert requests.answer(noting("a"))["error"] == "lock-lost"
     assert kept.launch_state("it")["standing"] == "b"
+
+
+CHANGES = ("note", "terminate", "kill", "start", "leave", "release")
+REFUSING = tuple(do for do in CHANGES if do != "leave")
+
+
+def asking(servers: Servers, do: str, old: Running) -> dict[str, Any]:
+    """A request of a's, who has the lock, about a server that runs and another that is planned."""
+    lock.take_lock("it", owner("a"), "")
+    server = {"runner": "process", "pid": old.pid, "start": old.start_ticks, "port": old.port}
+    environment = {"environment": dict(os.environ), "whole_environment": True}
+    plan = {**plan_document(servers.plan()), **environment, "port": 0}
+    kept.write(f"{kept.launch_folder('it')}/plan.json", plan)
+    kept.update("it", old=server)
+    which = "new" if do == "start" else "old"
+    return {"do": do, "launch": "it", "owner": owner("a"), "note": {"standing": do}, "mark": "it",
+            "which": which, "source": "plan.json", "seconds": 60.0}  # fmt: skip
+
+
+def broken_by(name: str) -> None:
+    """Somebody takes the lock away, for a launch of their own."""
+    held = lock.read_lock()
+    lock.take_lock("theirs", owner(name), held["key"] if held is not None else "")
+
+
+@pytest.mark.parametrize("do", CHANGES)
+@pytest.mark.parametrize("how", ["broken", "gone", "resumed"])
+def test_who_lost_the_lock_changes_nothing_on_the_host(servers: Servers, do: str, how: str) -> None:
+    """Only the client looked: what it had asked a moment before was done to another's server."""
+    old = servers.start()
+    ask = asking(servers, do, old)
+    if how == "broken":
+        broken_by("b")
+    elif how == "gone":
+        servers.lock.unlink()
+    else:
+        servers.lock.unlink()
+        lock.take_lock("it", owner("b"), "")
+    before = kept.launch_state("it")
+    told = requests.answer(ask)
+    if do in REFUSING:
+        assert told["error"] == "lock-lost"
+        assert (told["held"] or {}).get("user") == (None if how == "gone" else "b")
+    assert kept.launch_state("it") == before
+    assert servers.mine() == [old.pid]
+    assert held_by() == ("" if how == "gone" else "b")
+
+
+@pytest.mark.parametrize("do", ["terminate", "kill", "start"])
+def test_a_lock_that_is_broken_at_the_last_moment_is_seen(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, do: str
+) -> None:
+    """Between the host's own look and the signal is the guard."""
+    old = servers.start()
+    ask = asking(servers, do, old)
+    comes, told = threading.Event(), []
+    alone = lock.alone
+
+    def watched(fd: int, guard: str) -> bool:
+        comes.set()
+        return alone(fd, guard)
+
+    asked = threading.Thread(target=lambda: told.append(requests.answer(ask)))
+    with lock.guarded(str(servers.lock)):
+        monkeypatch.setattr(lock, "alone", watched)
+        asked.start()
+        assert comes.wait(60.0)  # it has looked, and found everything well
+        servers.lock.write_text(json.dumps(BOB))
+    asked.join()
+    assert told[0]["error"] == "lock-lost"
+    assert servers.mine() == [old.pid]
+
+
+@pytest.mark.parametrize(
+    ("do", "what"),
+    [("terminate", (ProcessRunner, "terminate")), ("kill", (ProcessRunner, "kill")),
+     ("kill", (ProcessRunner, "clear")), ("start", (subprocess, "Popen"))],
+)  # fmt: skip
+def test_nobody_breaks_the_lock_while_a_server_is_ended_or_started(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, do: str, what: tuple[Any, str]
+) -> None:
+    old = servers.start()
+    ask = {**asking(servers, do, old), "seconds": 0.0, "clear": what[1] == "clear"}
+    if ask["clear"]:
+        ask["which"] = "new"
+        kept.update("it", new=None, prepared={})
+    monkeypatch.setattr(lock, "GUARDED", 0.05)
+    said = []
+
+    def doing(*args: Any, **about: Any) -> Any:
+        with pytest.raises(Refused) as refused:
+            broken_by("b")
+        said.append(refused.value.code)
+        raise Refused("gone", pid=1)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(*what, doing)
+        assert requests.answer({**ask, "seconds": 60.0})["error"] == "gone"
+    assert said == ["lock-busy"]
+    broken_by("b")
+    assert held_by() == "b"
+
+
+class Broken(LocalHost):
+    """Somebody breaks the lock in the moment in which a request is on its way."""
+
+    def __init__(self, do: str, path: Path) -> None:
+        super().__init__()
+        self.do = b'"do": "%s"' % do.encode()
+        self.path = path
+
+    async def start(self, argv: Sequence[str]) -> Any:
+        return Breaking(self, await super().start(argv))
+
+
+class Breaking(Wrapped):
+    """The channel of such a host."""
+
+    def __init__(self, host: Broken, channel: Channel) -> None:
+        super().__init__(channel)
+        self._host = host
+
+    def write(self, data: bytes) -> None:
+        if self._host.do in data:
+            self._host.path.write_text(json.dumps(BOB))
+        super().write(data)
+
+
+@pytest.mark.parametrize(
+    ("do", "state"),
+    [("terminate", "stopping"), ("kill", "killing"), ("start", "starting"), ("note", "loading")],
+)
+async def test_a_person_is_told_that_the_lock_was_taken_away(
+    servers: Servers, do: str, state: str
+) -> None:
+    old = servers.start(SGLANG_FAKE_IGNORE_TERM="1" if do == "kill" else "")
+    host = Broken(do, servers.lock)
+    guard = Guard(drain_seconds=0.0, stop_seconds=1.0 if do == "kill" else 60.0)
+    restart = Restart(host, servers.plan(guard=guard), replaces=old, owner=ANN, limits=QUICK)
+    with pytest.raises(Detached) as lost:
+        await restart.run()
+    await host.close()
+    assert restart.standing.state == state
+    assert str(lost.value) == (
+        "Somebody took the lock of this host away. bob@desk is in the middle of a launch on this "
+        "host; last sign of life 0 s ago.\n"
+        "They may be at the same server; nothing more is done here, and this restart is left where "
+        "it is.\n"
+        "Look at the host before anything else. When nobody is at it any more, --resume "
+        f"{restart.launch} goes on with this one."
+    )
+    servers.reap()
+    left = servers.mine()
+    assert (old.pid in left) == (do in ("terminate", "kill"))
+    assert len(left) == (0 if do == "start" else 1)
+    assert held_by() == "bob"
+
+
+async def test_a_lock_that_is_lost_at_the_very_end_changes_no_outcome(servers: Servers) -> None:
+    host = Broken("release", servers.lock)
+    limits = replace(QUICK, settle=0.0)
+    restart = Restart(host, servers.plan(), owner=ANN, limits=limits)
+    told = [progress.detail async for progress in restart.progress()]
+    await host.close()
+    assert restart.standing.state == "ready"
+    assert told[-1].startswith("Somebody took the lock of this host away.")
+    assert held_by() == "bob"
 
 
 def test_a_note_waits_for_a_request_that_may_be_writing(servers: Servers) -> None:
@@ -144,7 +317,7 @@ def test_a_guard_that_nobody_lets_go_is_said(
     monkeypatch.setattr(lock, "GUARDED", 0.1)
     with lock.guarded(str(servers.lock)), pytest.raises(Refused) as refused:
         lock.take_lock("it", owner("a"), "")
-    assert refused.value.about["detail"] == "somebody holds its guard"
+    assert refused.value.code == "lock-busy"
     lock.take_lock("it", owner("a"), "")
 
 

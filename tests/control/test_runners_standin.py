@@ -102,6 +102,8 @@ class Tools:
         )
 
     def end(self) -> None:
+        # What starts or ends a server is told while nobody can break the lock.
+        assert not (self.folder / "unguarded").exists(), self.load("unguarded")
         pids = []
         if (self.folder / "containers.json").exists():
             pids += [about["State"]["Pid"] for about in self.containers().values()]

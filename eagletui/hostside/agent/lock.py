@@ -2,6 +2,8 @@
 
 Who holds the lock is written in it. It is taken, given back and broken only by whoever holds the
 guard, an empty file beside it, for that moment: so no two can find it free, or break it, at once.
+Who has the lock starts and ends servers under the guard too, so that nobody breaks it between the
+look at it and the signal.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from eagletui.hostside.agent.kept import boot
 
 LOCK = "/tmp/eagletui-restart.lock"
 GUARDED = 10.0
-"""Seconds to wait for the guard, which nobody holds for longer than a few files take."""
+"""Seconds to wait for the guard, which nobody holds for longer than one command takes."""
 
 
 def lock_path() -> str:
@@ -81,6 +83,21 @@ def own_lock(launch: str, owner: Json) -> bool:
     return held is not None and is_of(held, launch, owner)
 
 
+def refuse_lost(launch: str, owner: Json) -> None:
+    """Who broke the lock may be at the same server by now: who had it does nothing more."""
+    held = read_lock()
+    if held is None or not is_of(held, launch, owner):
+        raise Refused("lock-lost", launch=launch, path=lock_path(), held=held)
+
+
+@contextlib.contextmanager
+def sure(launch: str, owner: Json) -> Iterator[None]:
+    """With the lock, which nobody can break before this is over: for what is quickly done."""
+    with guarded(lock_path()):
+        refuse_lost(launch, owner)
+        yield
+
+
 def is_of(held: Json, launch: str, owner: Json) -> bool:
     return held.get("launch") == launch and held.get("session") == owner.get("session")
 
@@ -101,7 +118,7 @@ def guarded(path: str) -> Iterator[None]:
         finally:
             os.close(fd)
         if time.monotonic() > end:
-            raise Refused("lock-stuck", path=path, detail="somebody holds its guard")
+            raise Refused("lock-busy", path=path)
         time.sleep(0.01)
 
 

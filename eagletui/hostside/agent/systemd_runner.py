@@ -109,7 +109,10 @@ class SystemdRunner(Runner):
         main = int(unit.show().get("MainPID") or 0)
         if not main:
             refuse_taken_port(port)
-        return started(unit, port, task.before.get("output", ""))
+        sizes = sizes_of(unit, task.before.get("output", ""))
+        with task.sure():
+            since = begun(unit)
+        return up(unit, port, since, sizes)
 
     # --- a server that is planned -------------------------------------------------------------
 
@@ -164,11 +167,14 @@ class SystemdRunner(Runner):
         """Write the drop-in and start the unit."""
         unit, prepared = unit_of_record(task.plan), task.state["prepared"]
         refuse_taken_port(task.plan["port"])
-        put(prepared["folder"], prepared["new"])
-        unit.reload()
         log = os.path.join(folder_of(task.plan), os.path.expanduser(task.plan["log"]))
         output = log if task.plan["log"] else task.before.get("output", "")
-        server = started(unit, task.plan["port"], output)
+        with task.sure():
+            put(prepared["folder"], prepared["new"])
+            unit.reload()
+            sizes = sizes_of(unit, output)
+            since = begun(unit)
+        server = up(unit, task.plan["port"], since, sizes)
         refuse_overridden(unit, server, task.plan)
         return {**server, "mark": task.mark}
 
@@ -308,16 +314,25 @@ def put(folder: str, files: dict[str, str | None]) -> None:
         raise Refused("unit-read-only", path=folder, detail=error.strerror) from error
 
 
-def started(unit: Unit, port: int, output: str) -> Json:
-    """Start a unit and wait until it has a main process.
+def sizes_of(unit: Unit, output: str) -> dict[str, int]:
+    """The files that a unit is going to write, and what stands there now, its predecessor's.
 
     Args:
-        output: the file it is going to write; what stands there now is its predecessor's.
+        output: one of them.
     """
-    sizes = {path: size_of(path) for path in (output, *outputs(unit))}
+    return {path: size_of(path) for path in (output, *outputs(unit))}
+
+
+def begun(unit: Unit) -> int:
+    """Start a unit; from when on the journal is read, microseconds since the epoch."""
     unit.told("reset-failed")  # many starts in a short time are meant
     since = int(time.time() * 1_000_000)
     unit.do("start", "--no-block")
+    return since
+
+
+def up(unit: Unit, port: int, since: int, sizes: dict[str, int]) -> Json:
+    """Wait until a unit that was started has a main process."""
     end = time.monotonic() + UP
     while True:
         about = unit.show()
