@@ -14,9 +14,10 @@ LOST = "lock-lost"
 GARBLED = "bad-answer"
 """The agent ended without an answer: it was killed, or its shell says something of its own."""
 RUNNER_PATH = "server.runner"
-QUIET = 150.0
-"""Seconds without a sign of life after which a lock's owner seems to be gone: more than any one
-request may take, for its owner gives no other sign meanwhile."""
+QUIET = 60.0
+"""Seconds without a sign of life after which a lock's owner seems to be gone. Its owner gives one
+every 15 s (`Limits.renew`), a little later where a host is slow, and so does the host while it does
+what it was asked."""
 
 
 class _Words(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import inspect
 import json
 import os
 import signal
@@ -20,14 +21,13 @@ from msgspec.structs import replace
 
 from eagletui.control import agent
 from eagletui.control.agent import AgentRefused
-from eagletui.control.api import Detached, Running, plan_document
-from eagletui.control.job import PATIENCE
+from eagletui.control.api import Detached, Limits, Running, plan_document
 from eagletui.control.owner import Owner, began, is_gone
 from eagletui.control.problems import QUIET
 from eagletui.control.restart import Restart
 from eagletui.host.channel import Channel
 from eagletui.host.local import LocalHost
-from eagletui.hostside.agent import kept, lock, requests
+from eagletui.hostside.agent import kept, lock, requests, service
 from eagletui.hostside.agent.base import Refused
 from eagletui.hostside.agent.process_runner import ProcessRunner
 from eagletui.model.profile import Guard
@@ -391,6 +391,9 @@ async def test_an_eagletui_of_this_machine_that_is_gone_is_said_to_be(
         assert "--break-lock" in problem.advice
 
 
-def test_no_request_outlasts_the_time_after_which_its_owner_seems_gone() -> None:
-    """A start through docker may take more than a minute, and the lock is not renewed meanwhile."""
-    assert agent._PATIENCE + PATIENCE < QUIET
+def test_no_owner_who_is_there_seems_to_be_gone() -> None:
+    """Both give a sign of life in time, also where one look at the host, and then one at the
+    server, takes as long as it may."""
+    looks = agent._PATIENCE + inspect.signature(LocalHost.run).parameters["timeout"].default
+    assert Limits().renew + looks < QUIET
+    assert service.RENEW + looks < QUIET

@@ -90,6 +90,13 @@ def refuse_lost(launch: str, owner: Json) -> None:
         raise Refused("lock-lost", launch=launch, path=lock_path(), held=held)
 
 
+def renew(launch: str, owner: Json) -> None:
+    """Show that it is in use, where it is this owner's."""
+    with contextlib.suppress(OSError):
+        if own_lock(launch, owner):
+            os.utime(lock_path(), follow_symlinks=False)
+
+
 @contextlib.contextmanager
 def sure(launch: str, owner: Json) -> Iterator[None]:
     """With the lock, which nobody can break before this is over: for what is quickly done."""

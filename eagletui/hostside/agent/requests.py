@@ -25,6 +25,7 @@ from eagletui.hostside.agent.lock import (
     own_lock,
     read_lock,
     refuse_lost,
+    renew,
     sure,
     take_lock,
 )
@@ -111,7 +112,7 @@ def do_note(ask: Json) -> Json:
     """
     refuse_lost(ask["launch"], ask["owner"])
     update(ask["launch"], **ask["note"])
-    os.utime(lock_path())
+    renew(ask["launch"], ask["owner"])
     return {}
 
 
@@ -170,8 +171,7 @@ def do_gone(ask: Json) -> Json:
     """
     state = launch_state(ask["launch"])
     server = state.get(ask["which"])
-    if own_lock(ask["launch"], ask["owner"]):
-        os.utime(lock_path())
+    renew(ask["launch"], ask["owner"])
     if not server:
         return {"gone": True, "left": [], "port": None, "gpu": {"tool": "unasked", "pids": []}}
     keeper = known(server)
