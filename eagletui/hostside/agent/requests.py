@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from eagletui.hostside.agent.base import Json, Refused, record
 from eagletui.hostside.agent.kept import (
@@ -229,15 +231,28 @@ def do_look(ask: Json) -> Json:
 
 
 def do_list(ask: Json) -> Json:
-    """Every launch that was written down, newest first."""
+    """The launches that were written down last, newest first; no other is read."""
+    states = list(itertools.islice(_written_down(), int(ask.get("most", 50))))
+    states.sort(key=_began, reverse=True)
+    return {"launches": states, "boot": boot(), "lock": read_lock(), "now": time.time()}
+
+
+def _written_down() -> Iterator[Json]:
+    """What is kept of each launch, the newest first, read as it is asked for."""
     folder = os.path.join(state_folder(), "launches")
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    states = [
-        state for name in names if (state := record(os.path.join(folder, name, "state.json")))
-    ]
-    states.sort(key=_began, reverse=True)
-    states = states[: int(ask.get("most", 50))]
-    return {"launches": states, "boot": boot(), "lock": read_lock(), "now": time.time()}
+    folders = [os.path.join(folder, name) for name in names]
+    for path in sorted(folders, key=_saved, reverse=True):
+        if state := record(os.path.join(path, "state.json")):
+            yield state
+
+
+def _saved(folder: str) -> float:
+    """When a launch's plan was written, which is once: its name is by another machine's clock."""
+    for name in ("plan.json", "state.json"):
+        with contextlib.suppress(OSError):
+            return os.stat(os.path.join(folder, name)).st_mtime
+    return 0.0
 
 
 def _began(state: Json) -> float:
