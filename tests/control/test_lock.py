@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -326,6 +329,130 @@ def test_a_guard_that_is_no_file_is_said(servers: Servers, tmp_path: Path) -> No
     with pytest.raises(Refused) as refused:
         lock.take_lock("it", owner("a"), "")
     assert refused.value.code == "lock-stuck"
+
+
+def as_nobody(work: Callable[[], object]) -> None:
+    """Done by another user, where there can be one."""
+    if not (pid := os.fork()):
+        with contextlib.suppress(PermissionError):
+            os.setuid(65534)
+        work()
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+@pytest.fixture
+def everybodys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder as /tmp is, with the lock to be in it."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are one user's
+        folder = Path(name)
+        folder.chmod(0o1777)
+        monkeypatch.setenv("EAGLETUI_LOCK", str(folder / "lock"))
+        yield folder
+
+
+@pytest.mark.parametrize("planted", ["link", "dangling", "file", "fifo", "folder"])
+def test_what_another_user_put_at_a_draft_s_name_stops_nothing(
+    everybodys: Path, tmp_path: Path, planted: str
+) -> None:
+    """Its name was the lock's and a process id: who guessed it kept the lock from being taken,
+    and where the folder lets one, what lay there was removed."""
+    theirs = everybodys / f"lock.{os.getpid()}"
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+
+    ways: dict[str, Callable[[], object]] = {
+        "link": lambda: theirs.symlink_to(victim),
+        "dangling": lambda: theirs.symlink_to(tmp_path / "nowhere"),
+        "file": lambda: theirs.write_text("theirs"),
+        "fifo": lambda: os.mkfifo(theirs),
+        "folder": theirs.mkdir,
+    }
+    as_nobody(ways[planted])
+    before = theirs.lstat()
+    lock.take_lock("it", owner("a"), "")
+    assert held_by() == "a"
+    assert theirs.lstat() == before
+    assert victim.read_text() == "mine"
+    assert not (tmp_path / "nowhere").exists()
+    assert {path.name for path in everybodys.iterdir()} == {"lock", "lock.guard", theirs.name}
+
+
+def test_a_draft_is_new_nobody_else_s_and_of_no_name_that_can_be_guessed(
+    everybodys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts: list[str] = []
+    opened = os.open
+
+    def watched(path: str, flags: int, mode: int = 0o777) -> int:
+        fd = opened(path, flags, mode)
+        if flags & os.O_WRONLY and not path.endswith(".guard"):
+            drafts.append(path)
+            assert flags & os.O_EXCL
+            assert flags & os.O_NOFOLLOW
+            assert os.fstat(fd).st_mode & 0o777 == 0o600
+        return fd
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os, "open", watched)
+        for _ in range(20):
+            lock.take_lock("it", owner("a"), "")
+            lock.give_back("it", owner("a"))
+    assert len(set(drafts)) == 20
+    prefix = str(everybodys / "lock.")
+    assert all(re.fullmatch(re.escape(prefix) + "[0-9a-f]{16}", draft) for draft in drafts)
+    lock.take_lock("it", owner("a"), "")
+    assert (everybodys / "lock").stat().st_mode & 0o777 == 0o644  # others are told who has it
+
+
+@pytest.mark.parametrize("planted", ["link", "dangling", "fifo", "folder"])
+def test_what_is_no_lock_is_neither_followed_nor_waited_for(
+    everybodys: Path, tmp_path: Path, planted: str
+) -> None:
+    path, victim = everybodys / "lock", tmp_path / "victim"
+    text = json.dumps({**owner("a"), "launch": "it"})
+    victim.write_text(text)
+    os.utime(victim, (1.0, 1.0))
+    as_nobody(
+        {
+            "link": lambda: path.symlink_to(victim),
+            "dangling": lambda: path.symlink_to(tmp_path / "nowhere"),
+            "fifo": lambda: os.mkfifo(path),
+            "folder": path.mkdir,
+        }[planted]
+    )
+    held = lock.read_lock()
+    assert held is not None
+    assert held["damaged"]
+    assert not lock.own_lock("it", owner("a"))
+    lock.renew("it", owner("a"))
+    with pytest.raises(Refused, match="locked"):
+        lock.take_lock("it", owner("a"), "")
+    if planted == "folder":
+        with pytest.raises(Refused, match="lock-stuck"):
+            lock.take_lock("it", owner("a"), held["key"])
+    else:
+        lock.take_lock("it", owner("a"), held["key"])
+        assert held_by() == "a"
+    assert (victim.read_text(), victim.stat().st_mtime) == (text, 1.0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be two users")
+def test_the_lock_of_another_user_is_told_and_not_removed(everybodys: Path) -> None:
+    lock.take_lock("it", owner("a"), "")
+    read, write = os.pipe()
+
+    def theirs() -> None:
+        held = lock.read_lock() or {}
+        os.write(write, str(held.get("user")).encode())
+        try:
+            lock.take_lock("other", owner("b"), held["key"])
+        except Refused as refused:
+            os.write(write, f" {refused.code}".encode())
+
+    as_nobody(theirs)
+    assert os.read(read, 99) == b"a lock-stuck"
+    assert held_by() == "a"
 
 
 async def test_two_who_go_on_with_one_launch_do_not_both(
