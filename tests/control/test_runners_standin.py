@@ -7,21 +7,25 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from eagletui.cli.switch_asking import HostAsking
+from eagletui.control.agent import Agent
 from eagletui.control.api import Owner, Running
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
+from eagletui.model.errors import ConnectionLost
 from eagletui.model.profile import Guard, StartPlan
+from eagletui.store.installations import InstallationMemory
 from tests.control.abandon import Job
 from tests.control.servers import Servers, alive, argv, environ, wait_for
 from tests.control.test_restart import ANN, QUICK, details, driven, states
-from tests.control.test_resume import killed_in, left_behind
+from tests.control.test_resume import Flaky, Unplugged, killed_in, left_behind
 
 OLD = "a" * 64
 UNIT = "llm.service"
@@ -282,6 +286,40 @@ async def test_the_port_that_counts_is_the_one_outside(tools: Tools, host: Local
         found = await restart.check_only()
         assert found is not None
         assert found.code == "port-taken"
+
+
+class Cut(Flaky):
+    """Its connection is lost as the check is on its way, and stays so."""
+
+    async def connect(self) -> None:
+        raise AssertionError("nothing is waited for")
+
+    async def start(self, argv: Sequence[str]) -> Any:
+        return Cutting(self, await super().start(argv))
+
+
+class Cutting(Unplugged):
+    """The channel of such a host."""
+
+    def write(self, data: bytes) -> None:
+        self._host.cut = self._host.cut or b'"do": "check"' in data
+        super().write(data)
+
+
+@pytest.mark.parametrize("runner", ["docker", "systemd"])
+async def test_a_preview_ends_with_the_connection(tools: Tools, runner: str) -> None:
+    """It waited five minutes for another one, though nothing was begun."""
+    docker = runner == "docker"
+    old = tools.container() if docker else tools.unit()
+    plan = tools.docker_plan() if docker else tools.unit_plan()
+    host = Cut()
+    with pytest.raises(ConnectionLost, match="unplugged"):
+        await Restart(host, plan, replaces=old, owner=ANN).check_only()
+    host = Cut()
+    asking = HostAsking(host, Agent(host), InstallationMemory(tools.folder / "installations"))
+    with pytest.raises(ConnectionLost, match="unplugged"):
+        await asking.asked(plan, "")
+    assert host.refused > 0
 
 
 async def test_a_create_that_fails_touches_nothing(
