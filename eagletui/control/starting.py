@@ -44,7 +44,8 @@ class Starting:
         except AgentRefused as refused:
             return failed(refused)
         self.adopt(child)
-        self._job.say(f"pid {child['pid']}, log {safe(str(child.get('log', '')))}")
+        what = f"pid {child['pid']}" if child["pid"] else "it has ended already"
+        self._job.say(f"{what}, log {safe(str(child.get('log', '')))}")
         return DONE
 
     def adopt(self, child: dict[str, Any]) -> None:

@@ -41,7 +41,7 @@ class Tools:
         self.servers = servers
         self.folder = servers.folder / "tools"
         (self.folder / "units").mkdir(parents=True)
-        for name in ("docker", "systemctl"):
+        for name in ("docker", "systemctl", "journalctl"):
             path = self.folder / name
             text = Path(__file__).with_name("fake_tools.py").read_text()
             path.write_text(text.replace("/usr/bin/env python3", f"{sys.executable} -IS", 1))
@@ -379,6 +379,67 @@ async def test_a_unit_that_fails_has_its_own_words_again(tools: Tools, host: Loc
     assert not (tools.folder / "units" / f"{UNIT}.d").exists()
     assert restart.pid is not None
     assert argv(restart.pid) == list(old.argv)
+
+
+@pytest.mark.parametrize("log", ["its own file", "the plan's file", "journal"])
+async def test_a_unit_that_is_over_before_anybody_looks_says_why(
+    tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, log: str
+) -> None:
+    """It was told as one that does not run, whatever its log said."""
+    monkeypatch.setenv("START_TAKES_LONG", "1")
+    old = tools.unit("--tag", "old")
+    plan = tools.unit_plan(SGLANG_FAKE_DIE="shards")
+    (tools.folder / "journal").write_text("1000000 RuntimeError: NCCL error of a server before\n")
+    if log == "journal":
+        tools.save("unit.json", {**tools.load("unit.json"), "journal": True})
+        (tools.folder / UNIT).write_text("[Service]\n")
+    elif log == "the plan's file":
+        (tools.folder / UNIT).write_text("[Service]\n")
+        plan = replace(plan, workdir=str(tools.folder), log="unit.log")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "rolled-back", details(told)
+    assert "loading" in states(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.code.startswith("out-of-memory"), problem
+    assert "shards" not in problem.title
+    [state] = tools.servers.launches()
+    assert state["new"]["place"]["kind"] == ("journal" if log == "journal" else "file")
+    assert restart.pid is not None
+    assert argv(restart.pid) == list(old.argv)
+
+
+@pytest.mark.parametrize(
+    ("runner", "at_once", "end", "words"),
+    [
+        ("systemd", True, "oom-kill 9", "the host's out-of-memory killer ended it"),
+        ("systemd", True, "success 0", "it ended by itself, with status 0"),
+        ("systemd", False, "exit-code 2", "it ended with status 2"),
+        ("docker", True, '{"ExitCode": 137, "OOMKilled": true}',
+         "the host's out-of-memory killer ended it"),
+        ("docker", False, '{"ExitCode": 139}', "signal 11 ended it"),
+    ],
+)  # fmt: skip
+async def test_where_a_log_is_silent_its_keeper_says_how_it_ended(
+    tools: Tools,
+    host: LocalHost,
+    monkeypatch: pytest.MonkeyPatch,
+    runner: str,
+    at_once: bool,
+    end: str,
+    words: str,
+) -> None:
+    docker = runner == "docker"
+    if at_once:  # it is over before anybody looks
+        monkeypatch.setenv("START_TAKES_LONG", "1")
+    monkeypatch.setenv("DOCKER_END" if docker else "UNIT_END", end)
+    old = tools.container() if docker else tools.unit()
+    plan = (tools.docker_plan if docker else tools.unit_plan)(SGLANG_FAKE_DIE="silently")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "rolled-back", details(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.title.endswith(f" is gone, and its log does not say why: {words}.")
 
 
 @pytest.mark.parametrize("kind", ["oneshot", "forking", "dbus"])

@@ -233,6 +233,23 @@ class DockerRunner(Runner):
             since = begun(new)
         return up(new, task.plan["port"], since)
 
+    def ended(self, server: Json) -> Json:
+        """As docker says; a status above 128 is a signal's."""
+        about = found(server["container"])
+        if about is None or main_pid(about):
+            return {}
+        now = state(about)
+        status = int(now.get("ExitCode") or 0)
+        if now.get("OOMKilled"):
+            result = "oom-kill"
+        else:
+            result = "success" if not status else "signal" if status > 128 else "exit-code"
+        return {
+            "by": "docker",
+            "result": result,
+            "status": status - 128 if result == "signal" else status,
+        }
+
     def clear(self, task: Task, server: Json | None) -> None:  # noqa: ARG002
         """Remove the new container, its log being kept, and give the old one its name back."""
         prepared = task.state.get("prepared") or {}

@@ -218,13 +218,16 @@ def do_start(ask: Json) -> Json:
 
 
 def do_look(ask: Json) -> Json:
-    """Whether a server that was started is there; a script may have become another process."""
+    """Whether a server that was started is there; a script may have become another process.
+
+    Of one that is gone, how it ended.
+    """
     server = launch_state(ask["launch"]).get(ask["which"])
     if not server:
         return {"alive": False}
     found = known(server).followed(server)
     if found is None:
-        return {"alive": False}
+        return {"alive": False, "ended": server.get("ended") or known(server).ended(server)}
     if found != server:
         update(ask["launch"], **{ask["which"]: found})
     return {"alive": True, "server": found}

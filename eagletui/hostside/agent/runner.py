@@ -128,6 +128,11 @@ class Runner:
         """The record as it is now; None where its process is gone."""
         return server if there(server) else None
 
+    def ended(self, server: Json) -> Json:  # noqa: ARG002
+        """How a server ended that is gone: `by` whose word, `result` as systemd names it, and its
+        `status` or signal; {} where nobody knows."""
+        return {}
+
     def clear(self, task: Task, server: Json | None) -> None:
         """What it left behind once its processes are gone: make way for what ran before."""
 
