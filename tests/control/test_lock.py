@@ -178,6 +178,19 @@ def test_who_lost_the_lock_changes_nothing_on_the_host(servers: Servers, do: str
     assert held_by() == ("" if how == "gone" else "b")
 
 
+@pytest.mark.parametrize("whose", ["a", "b"])
+def test_a_look_writes_down_what_it_found_for_who_has_the_lock_alone(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    old = servers.start()
+    ask = {**asking(servers, "look", old), "owner": owner(whose)}
+    became = {"pid": old.pid, "start": old.start_ticks, "was": "a script"}
+    monkeypatch.setattr(ProcessRunner, "followed", lambda *_: became)
+    before = kept.launch_state("it")["old"]
+    assert requests.answer(ask) == {"alive": True, "server": became}
+    assert kept.launch_state("it")["old"] == (became if whose == "a" else before)
+
+
 @pytest.mark.parametrize("do", ["terminate", "kill", "start"])
 def test_a_lock_that_is_broken_at_the_last_moment_is_seen(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, do: str

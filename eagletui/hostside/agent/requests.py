@@ -228,7 +228,7 @@ def do_look(ask: Json) -> Json:
     found = known(server).followed(server)
     if found is None:
         return {"alive": False, "ended": server.get("ended") or known(server).ended(server)}
-    if found != server:
+    if found != server and own_lock(ask["launch"], ask["owner"]):
         update(ask["launch"], **{ask["which"]: found})
     return {"alive": True, "server": found}
 
