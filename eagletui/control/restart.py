@@ -199,9 +199,8 @@ class Restart:
 
     @property
     def pid(self) -> int | None:
-        """The process that was started last."""
-        pid = self._facts.child.get("pid")
-        return int(pid) if pid is not None else None
+        """The process that was started last; None where it was over before it was seen."""
+        return int(self._facts.child.get("pid") or 0) or None
 
     @property
     def log(self) -> str:

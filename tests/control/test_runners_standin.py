@@ -442,6 +442,24 @@ async def test_where_a_log_is_silent_its_keeper_says_how_it_ended(
     assert problem.title.endswith(f" is gone, and its log does not say why: {words}.")
 
 
+@pytest.mark.parametrize("runner", ["docker", "systemd"])
+async def test_what_was_never_seen_has_no_number(
+    tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, runner: str
+) -> None:
+    monkeypatch.setenv("START_TAKES_LONG", "1")
+    docker = runner == "docker"
+    old = tools.container() if docker else tools.unit()
+    plan = (tools.docker_plan if docker else tools.unit_plan)(SGLANG_FAKE_DIE="silently")
+    plan = replace(plan, guard=replace(GUARD, roll_back="never"))
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "failed", details(told)
+    assert restart.pid is None
+    assert "it has ended already, log " in details(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.title.startswith("The server's process is gone, ")
+
+
 @pytest.mark.parametrize("kind", ["oneshot", "forking", "dbus"])
 async def test_a_unit_of_another_kind_is_refused(tools: Tools, host: LocalHost, kind: str) -> None:
     old = tools.unit()
