@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Awaitable, Mapping
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from eagletui.engine.server_info import PATHS, ServerInfo, read_server_info
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuReader
 from eagletui.host.topology import all_linked
+from eagletui.host.versions import installed_versions
 from eagletui.model.bodies import body_of
 from eagletui.model.errors import EagletuiError, HostError
 from eagletui.model.launches import Started, started
@@ -30,20 +30,6 @@ _LIMIT = aiohttp.ClientTimeout(total=20.0, sock_connect=5.0)
 _MIB = 1 << 20
 MOST = 8 << 20
 """Bytes of the largest reply that is read."""
-
-# Read from what pip wrote down, for importing torch takes seconds.
-_VERSIONS = """
-import json
-from importlib.metadata import distributions
-exactly = ("sglang", "torch", "flashinfer-python")
-found = {}
-for d in distributions():
-    name = (d.metadata["Name"] or "").lower().replace("_", "-")
-    if name in exactly or name.startswith(("nvidia-nccl", "nvidia-cuda-runtime")):
-        found[name] = d.version
-print(json.dumps(found))
-"""
-_NAMES = {"nvidia-nccl": "nccl", "nvidia-cuda-runtime": "cuda"}
 
 
 async def look_around(
@@ -109,19 +95,7 @@ async def server_info(
 
 
 async def _versions(host: Host, python: str) -> dict[str, str]:
-    if not python.startswith("/"):
-        return {}
-    # `-I`: nothing of the folder we happen to be in.
-    done = await host.run([python, "-I", "-c", _VERSIONS], timeout=20.0)
-    try:
-        found = json.loads(done.stdout)
-    except ValueError:
-        return {}
-    names = {}
-    for name, version in found.items():
-        short = next((s for long, s in _NAMES.items() if name.startswith(long)), name)
-        names[visible(short)] = str(version)
-    return names
+    return await installed_versions(host, python) if python.startswith("/") else {}
 
 
 async def _started(host: Host, pid: int | None) -> Started:

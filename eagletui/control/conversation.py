@@ -1,8 +1,8 @@
 """Requests and answers over one channel to a program on the host.
 
-Each is one line of JSON, a request `{"id": 3, …}`, its answer `{"id": 3, "answer": {…}}`. An id is
-used once, so that an answer which comes twice, or too late, is never taken for another request's;
-and a line is an answer only when it is whole.
+Each is one line of JSON, a request `{"id": 3, "within": 20.0, …}`, its answer
+`{"id": 3, "answer": {…}}`. An id is used once, so that an answer which comes twice, or too late, is
+never taken for another request's; and a line is an answer only when it is whole.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class Conversation:
     async def ask(self, request: Mapping[str, Any], limit: float) -> dict[str, Any]:
         """The answer. A request whose answer nobody waits for any more is done all the same.
 
+        For so long as it waits the host shows that the lock of the request's owner is in use.
+
         Raises:
             AgentRefused: the program, or the child that did it, ended without an answer.
             CommandTimeout: there was none within `limit` seconds; the host ends what it was at.
@@ -63,7 +65,7 @@ class Conversation:
         self._asked += 1
         number = self._asked
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._write({"id": number, **request})
+        self._write({"id": number, "within": limit, **request})
         try:
             return await within(answer, limit)
         except asyncio.TimeoutError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 from eagletui.control.agent import Agent, AgentRefused
 from eagletui.control.api import Detached, Limits, Owner
 from eagletui.control.facts import Facts
-from eagletui.control.problems import GARBLED
+from eagletui.control.problems import GARBLED, LOST
 from eagletui.host.base import Host
 from eagletui.model.events import Event
 from eagletui.model.restart import Happened, Standing
@@ -53,11 +54,25 @@ class Job:
         self._owner = owner
 
     async def ask(self, do: str, *, patience: float = 0.0, **request: Any) -> dict[str, Any]:
-        """What the agent says to a request about this launch."""
+        """What the agent says to a request about this launch.
+
+        Raises:
+            Detached: the lock is no longer ours, which the host saw before it did anything.
+        """
         owner = msgspec.to_builtins(self._owner)
-        return await self._agent.ask(
-            do, launch=self.facts.launch, owner=owner, patience=patience, **request
-        )
+        try:
+            return await self._agent.ask(
+                do, launch=self.facts.launch, owner=owner, patience=patience, **request
+            )
+        except AgentRefused as refused:
+            if refused.diagnosis.code != LOST:
+                raise
+            raise Detached(
+                refused.what,
+                meaning="They may be at the same server; nothing more is done here, and this "
+                "restart is left where it is.",
+                advice=refused.advice,
+            ) from refused
 
     async def asked(self, do: str, **request: Any) -> Happened:
         """The same, as the end of a state."""
@@ -73,16 +88,8 @@ class Job:
         Raises:
             Detached: the lock is no longer ours.
         """
-        try:
-            about = await self.ask("note", note=self.noted())
-        except AgentRefused:
-            return  # a full disk stops no restart
-        if not about.get("ours", True):
-            raise Detached(
-                "Somebody took the lock of this host away.",
-                meaning="They may restart the same server; this restart is left where it is.",
-                advice="Look at the host before anything else.",
-            )
+        with contextlib.suppress(AgentRefused):  # a full disk stops no restart
+            await self.ask("note", note=self.noted())
 
     def noted(self) -> dict[str, object]:
         """What is written down of it."""

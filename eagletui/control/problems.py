@@ -10,12 +10,14 @@ from eagletui.model.finding import Finding, FindingSeverity
 from eagletui.model.safe import safe
 
 LOCKED = "locked"
+LOST = "lock-lost"
 GARBLED = "bad-answer"
 """The agent ended without an answer: it was killed, or its shell says something of its own."""
 RUNNER_PATH = "server.runner"
-QUIET = 150.0
-"""Seconds without a sign of life after which a lock's owner seems to be gone: more than any one
-request may take, for its owner gives no other sign meanwhile."""
+QUIET = 60.0
+"""Seconds without a sign of life after which a lock's owner seems to be gone. Its owner gives one
+every 15 s (`Limits.renew`), a little later where a host is slow, and so does the host while it does
+what it was asked."""
 
 
 class _Words(NamedTuple):
@@ -46,6 +48,15 @@ _WORDS: dict[str, _Words] = {
     "lock-stuck": _Words(
         "The lock {path} can be neither taken nor removed: {detail}.",
         "Its owner, or root, can remove it: see `ls -ld {path}` on the host.",
+    ),
+    "lock-busy": _Words(
+        "Somebody is starting or stopping a server on this host at this very moment.",
+        "Look again in a moment.",
+    ),
+    "lock-lost": _Words(
+        "Somebody took the lock of this host away. {lock}",
+        "Look at the host before anything else. When nobody is at it any more, --resume {launch} "
+        "goes on with this one.",
     ),
     "no-folder": _Words(
         "{path} cannot be written on the host: {detail}.",
@@ -295,8 +306,10 @@ def holder_words(holder: Mapping[str, Any]) -> str:
     return f"pid {holder['pid']} ({safe(str(holder.get('title', '')))})"
 
 
-def lock_words(held: Mapping[str, Any], path: str = "") -> tuple[str, str]:
+def lock_words(held: Mapping[str, Any] | None, path: str = "") -> tuple[str, str]:
     """Who holds the lock, and what can be done about it."""
+    if held is None:
+        return f"Nobody has it now: {path} is gone.", ""
     if held.get("damaged"):
         return (
             f"The lock {path} is there, but it is nothing that eagletui writes.",

@@ -199,9 +199,8 @@ class Restart:
 
     @property
     def pid(self) -> int | None:
-        """The process that was started last."""
-        pid = self._facts.child.get("pid")
-        return int(pid) if pid is not None else None
+        """The process that was started last; None where it was over before it was seen."""
+        return int(self._facts.child.get("pid") or 0) or None
 
     @property
     def log(self) -> str:
@@ -222,8 +221,11 @@ class Restart:
         """What stands in the way, changing nothing; None when nothing does. See `notes` then.
 
         Call `close` where it is not run afterwards.
+
+        Raises:
+            HostError: the connection was lost; nothing was begun that would be worth a wait.
         """
-        return (await self._patiently(self._works.do["check"])).problem
+        return (await self._patiently(self._works.do["check"], waits=False)).problem
 
     @property
     def notes(self) -> tuple[Finding, ...]:
@@ -374,10 +376,15 @@ class Restart:
         await self._works.note()
         return Happened(kind="done")
 
-    async def _patiently(self, work: Callable[[], Awaitable[Happened]]) -> Happened:
+    async def _patiently(
+        self, work: Callable[[], Awaitable[Happened]], *, waits: bool = True
+    ) -> Happened:
         """Do it again after a lost connection: each work finds what it did before.
 
         So also where the agent did not answer, a few times; any other refusal ends the state.
+
+        Args:
+            waits: whether a lost connection is waited for.
         """
         end, last, tries = 0.0, float("-inf"), 0
         garbled = 0
@@ -387,6 +394,8 @@ class Restart:
             except Detached:
                 raise
             except HostError as error:
+                if not waits:
+                    raise
                 now = time.monotonic()
                 if now - last > _ANOTHER_LOSS:
                     end, tries = now + self._limits.lost, 0

@@ -31,7 +31,6 @@ class Starting:
 
     async def started(self) -> Happened:
         """Start it; a second call finds the first one's."""
-        await self._job.note()  # two that load at once have no room: only who has the lock starts
         again = self._job.which == "back" or self._job.facts.again
         try:
             child = await self._job.ask(
@@ -45,7 +44,8 @@ class Starting:
         except AgentRefused as refused:
             return failed(refused)
         self.adopt(child)
-        self._job.say(f"pid {child['pid']}, log {safe(str(child.get('log', '')))}")
+        what = f"pid {child['pid']}" if child["pid"] else "it has ended already"
+        self._job.say(f"{what}, log {safe(str(child.get('log', '')))}")
         return DONE
 
     def adopt(self, child: dict[str, Any]) -> None:

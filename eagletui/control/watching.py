@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from typing import Any
 
-from eagletui.control.job import DONE, Job
+from eagletui.control.agent import AgentRefused
+from eagletui.control.ends import died
+from eagletui.control.job import DONE, PATIENCE, Job
 from eagletui.control.launch_log import LaunchLog
-from eagletui.control.verdicts import fatal, stalled, too_slow
+from eagletui.control.verdicts import stalled, too_slow
 from eagletui.model.restart import Happened
 
 AGAIN = 0.2
@@ -74,18 +77,17 @@ class Watching:
             await asyncio.sleep(0.1)
             if time.monotonic() - log.moved > 0.5 and log.verdict is not None:
                 break
+        ended = await self._ended() if log.verdict is None else {}
         verdict, pid = log.finish(), self._job.facts.child.get("pid")
-        which = f" (pid {pid})" if pid else ""
-        return Happened(
-            kind="failed",
-            problem=verdict
-            or fatal(
-                "process-died",
-                f"The server's process{which} is gone, and its log does not say why.",
-                "It may have been killed, by the system's out-of-memory killer for one: see "
-                "`dmesg` on the host.",
-            ),
-        )
+        return Happened(kind="failed", problem=verdict or died(pid, ended))
+
+    async def _ended(self) -> dict[str, Any]:
+        """What the host says of its end."""
+        try:
+            told = await self._job.ask("look", which=self._job.which, patience=PATIENCE)
+        except AgentRefused:
+            return {}
+        return dict(told.get("ended") or {})
 
     async def alive(self) -> bool:
         """Whether the server is there; a script may have left it to itself."""

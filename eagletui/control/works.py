@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from eagletui.control.agent import AgentRefused
-from eagletui.control.api import plan_document
+from eagletui.control.api import Detached, plan_document
 from eagletui.control.ending import Ending
 from eagletui.control.job import DONE, PATIENCE, Job, failed
 from eagletui.control.problems import note_words
@@ -121,8 +121,8 @@ class Works:
                     ending=self._job.standing().state,
                     patience=PATIENCE,
                 )
-            except AgentRefused as refused:
-                self._job.say(refused.diagnosis.title)
+            except (AgentRefused, Detached) as error:
+                self._job.say(error.what)  # the end is what it is
                 return DONE
             for line in told["left"]:
                 self._job.say(safe(str(line)))

@@ -1,7 +1,8 @@
-"""Which SGLang a server runs, without importing it."""
+"""Which SGLang a server runs, and what belongs to it, without importing any of it."""
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 
@@ -9,6 +10,7 @@ from eagletui.host import shell
 from eagletui.host.base import Host
 from eagletui.host.processes import RawServer
 from eagletui.model.errors import HostError
+from eagletui.model.text import visible
 
 # Folders with the package's metadata: those the process has mapped libraries from, then those
 # its interpreter would look into.
@@ -29,8 +31,21 @@ root=$1 pid=$2; shift 2
 done | head -n 20
 """
 _NAME = re.compile(r"sglang-([0-9][^-/]*?)(?:-py[^/]*)?\.(?:dist|egg)-info\Z")
-_ASK = "import importlib.metadata as m; print(m.version('sglang'))"
+# Read from what pip wrote down, for importing torch takes seconds.
+_ASK = """
+import json
+from importlib.metadata import distributions
+exactly = ("sglang", "torch", "flashinfer-python")
+found = {}
+for d in distributions():
+    name = (d.metadata["Name"] or "").lower().replace("_", "-")
+    if name in exactly or name.startswith(("nvidia-nccl", "nvidia-cuda-runtime")):
+        found.setdefault(name, d.version)
+print(json.dumps(found))
+"""
+_NAMES = {"nvidia-nccl": "nccl", "nvidia-cuda-runtime": "cuda"}
 _VERSION = re.compile(r"[0-9][\w.+!-]*\Z")
+_ASK_SECONDS = 20.0
 
 
 async def sglang_version(host: Host, server: RawServer) -> str:
@@ -47,12 +62,31 @@ async def sglang_version(host: Host, server: RawServer) -> str:
     if not server.python or server.container:
         return ""
     try:
-        # `-I`: nothing of the folder we happen to be in.
-        done = await host.run([server.python, "-I", "-c", _ASK], timeout=15.0, limit=65536)
+        return (await installed_versions(host, server.python)).get("sglang", "")
     except HostError:
         return ""
-    text = done.stdout.decode("utf-8", "replace").strip()
-    return text if done.ok and _VERSION.match(text) else ""
+
+
+async def installed_versions(host: Host, python: str) -> dict[str, str]:
+    """Versions of `sglang`, `torch`, `flashinfer-python`, `nccl` and `cuda` beside an interpreter.
+
+    What it does not say is left out.
+
+    Raises:
+        HostError: the host did not answer.
+    """
+    # `-I`: nothing of the folder we happen to be in.
+    done = await host.run([python, "-I", "-c", _ASK], timeout=_ASK_SECONDS, limit=65536)
+    try:
+        told = json.loads(done.stdout) if done.ok else {}
+    except (ValueError, RecursionError):
+        return {}
+    found = {}
+    for name, version in told.items() if isinstance(told, dict) else ():
+        short = next((s for long, s in _NAMES.items() if name.startswith(long)), name)
+        if isinstance(version, str) and _VERSION.match(version):
+            found[visible(short)] = version
+    return found
 
 
 def _prefixes(server: RawServer) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from eagletui.engine.check.asked import Question, question
 from eagletui.engine.command import parse_command
-from eagletui.engine.flags.help import parse_help
+from eagletui.engine.flags.help import parse_help, untold
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuProcess, GpuReader
 from eagletui.host.installation import Look, look_at, read_help
@@ -113,6 +113,9 @@ async def _options(
     options = parse_help(text)
     if len(options) < FEW_OPTIONS:
         return None, f"SGLang's --help names {len(options)} options, which cannot be all."
+    if missing := untold(text, options):
+        whole = len(options) + len(missing)
+        return None, f"SGLang's --help breaks off: it tells {len(options)} of {whole} options."
     with contextlib.suppress(OSError):
         await asyncio.to_thread(memory.keep, key, options)
     return options, ""

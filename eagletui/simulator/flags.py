@@ -99,7 +99,7 @@ class Flags(Data, frozen=True):
 
 def parse_flags(argv: Sequence[str], release: Release) -> Flags:
     """Read `sglang.launch_server`'s flags; ends the process with status 2 as argparse does."""
-    parser = argparse.ArgumentParser(prog="launch_server.py")
+    parser = argparse.ArgumentParser(prog="launch_server.py", add_help=False)
     add = parser.add_argument
     add("--model-path", "--model", required=True)
     add("--host", default="127.0.0.1")

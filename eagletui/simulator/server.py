@@ -353,7 +353,13 @@ def main() -> NoReturn:
     folder = os.environ.get(FOLDER)
     if not folder:
         sys.exit("This sglang is a stand-in and runs only inside an eagletui simulated host.")
-    server = Server(Settings(Path(folder)), sys.argv[1:], os.environ)
+    settings = Settings(Path(folder))
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        from eagletui.simulator.help import help_text  # no server needs it
+
+        sys.stdout.write(help_text(settings.release.version))
+        sys.exit(0)
+    server = Server(settings, sys.argv[1:], os.environ)
 
     async def live() -> NoReturn:
         # A loop closes its wake-up descriptor before it takes the handlers of signals back: the

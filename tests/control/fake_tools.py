@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A stand-in for docker or systemctl, by the name it is called: what it was told, it writes down.
+"""A stand-in for docker, systemctl or journalctl, by the name it is called: what it was told, it
+writes down.
 
 It keeps containers and units in JSON files under TOOL_STATE; what they start are real processes.
 
@@ -7,6 +8,8 @@ It keeps containers and units in JSON files under TOOL_STATE; what they start ar
     DOCKER_LAGS    so many looks docker needs to hear that a container's process has ended; as many
                    again until it begins to remove a `--rm` one, until it has, and to free its name
     START_TAKES_LONG  what is to die is dead before its start is said to be done
+    DOCKER_END     what docker says of the state of a container that has ended
+    UNIT_END       what systemd says of a unit whose process has ended: result and status
 """
 
 from __future__ import annotations
@@ -68,14 +71,30 @@ def end(pid: int, number: int, seconds: float) -> None:
             time.sleep(0.02)
 
 
+JOURNALD = """
+import sys, time
+with open(sys.argv[1], "ab", buffering=0) as journal:
+    for line in sys.stdin.buffer:
+        journal.write(b"%d " % (time.time() * 1_000_000) + line)
+"""
+
+
 def start(argv: list[str], log: Path, cwd: str, env: dict[str, str]) -> int:
-    with log.open("ab") as out:
+    keeper = None
+    if log.name == "journal":  # a socket of another's, and no file
+        keeper = subprocess.Popen(
+            [sys.executable, "-ISc", JOURNALD, str(log)], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    with keeper.stdin if keeper and keeper.stdin else log.open("ab") as out:
         child = subprocess.Popen(
             argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             start_new_session=True,
         )  # fmt: skip
     if os.environ.get("START_TAKES_LONG") and "SGLANG_FAKE_DIE" in env:
         child.wait(60)
+        if keeper is not None:
+            keeper.wait(60)
     return child.pid
 
 
@@ -97,6 +116,8 @@ def known(name: str) -> dict[str, Any]:
         for about in containers.values():
             if name in (about["Id"], about["Name"].lstrip("/")):
                 about["State"].update(standing(about))
+                if about["State"]["Status"] == "exited":
+                    about["State"].update(json.loads(os.environ.get("DOCKER_END", "{}")))
                 if about["State"]["Status"] != "gone":
                     return dict(about)
                 del containers[about["Id"]]
@@ -243,21 +264,40 @@ def systemctl() -> None:
     if verb == "show":
         running = alive(unit.get("MainPID", 0))
         loaded = "loaded" if words[-1] == unit["Id"] else "not-found"
-        about = {"Id": unit["Id"], "LoadState": loaded,
-                 "ActiveState": "active" if running else "inactive", "Result": "success",
+        ended = not running and unit.get("started") and not unit.get("stopped")
+        said = os.environ.get("UNIT_END", "exit-code 1") if ended else "success 0"
+        result, status = said.split()
+        state = "active" if running else "inactive" if result == "success" else "failed"
+        about = {"Id": unit["Id"], "LoadState": loaded, "ActiveState": state, "Result": result,
                  "MainPID": unit["MainPID"] if running else 0, "Type": unit.get("Type", "simple"),
-                 "Transient": "no", "FragmentPath": STATE / "llm.service"}  # fmt: skip
+                 "Transient": "no", "FragmentPath": STATE / "llm.service", "ExecMainStatus": status,
+                 "ExecMainStartTimestampMonotonic": unit.get("started", 0)}  # fmt: skip
         for name, value in about.items():
             say(f"{name}={value}")
     elif verb == "start" and not alive(unit.get("MainPID", 0)):
         env = {**os.environ, **unit["environment"], **env_file()}
         folder = str(STATE)
-        unit["MainPID"] = start(unit["argv"], STATE / "unit.log", folder, env)
-        save("unit.json", unit)
-    elif verb == "stop":
-        end(unit.get("MainPID", 0), signal.SIGTERM, 5.0)
-    elif verb == "kill":
-        end(unit.get("MainPID", 0), signal.SIGKILL, 5.0)
+        log = STATE / ("journal" if unit.get("journal") else "unit.log")
+        unit["MainPID"] = start(unit["argv"], log, folder, env)
+        save("unit.json", {**unit, "started": time.monotonic_ns() // 1000, "stopped": False})
+    elif verb in ("stop", "kill"):
+        save("unit.json", {**unit, "stopped": True})
+        end(unit.get("MainPID", 0), signal.SIGTERM if verb == "stop" else signal.SIGKILL, 5.0)
+
+
+def journalctl() -> None:
+    """`--follow --output=export` of one unit since a moment."""
+    [since] = [int(word[9:]) for word in WORDS if word.startswith("--since=@")]
+    seen = 0
+    while f"--unit={load('unit.json')['Id']}" in WORDS:
+        *lines, _ = (STATE / "journal").read_bytes().decode()[seen:].split("\n")
+        for line in lines:
+            seen += len(line) + 1
+            moment, _, message = line.partition(" ")
+            if int(moment) >= since * 1_000_000:
+                say(f"__REALTIME_TIMESTAMP={moment}\nMESSAGE={message}\n")
+        sys.stdout.flush()
+        time.sleep(0.05)
 
 
 def dropped(argv: list[str]) -> list[str]:
@@ -277,7 +317,19 @@ def env_file() -> dict[str, str]:
     return {n: shlex.split(v)[0] for n, _, v in (line.partition("=") for line in lines)}
 
 
+def guarded() -> bool:
+    """Whether somebody holds the lock's guard while this is told."""
+    with Path(os.environ["EAGLETUI_LOCK"] + ".guard").open("a") as guard:
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 if __name__ == "__main__":
+    if {"start", "kill"} & set(WORDS) and not guarded():
+        (STATE / "unguarded").write_text(json.dumps(WORDS))
     with (STATE / "calls").open("a") as calls:
         calls.write(json.dumps([Path(sys.argv[0]).name, *WORDS]) + "\n")
-    {"docker": docker, "systemctl": systemctl}[Path(sys.argv[0]).name]()
+    {"docker": docker, "systemctl": systemctl, "journalctl": journalctl}[Path(sys.argv[0]).name]()

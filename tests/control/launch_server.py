@@ -5,7 +5,8 @@ wrong stands in its environment:
 
     SGLANG_FAKE_IGNORE_TERM   SIGTERM does nothing
     SGLANG_FAKE_DIE           `shards`: at 99 % of them; `token`: when it is asked to
-                              generate; `ready`: when it has generated
+                              generate; `ready`: when it has generated; `silently`: at
+                              once and without a word
     SGLANG_FAKE_STALL         loading ends only when there is a file `told` beside the script
     SGLANG_FAKE_CLOCK         so many seconds its clock jumps in the middle of the shards
     SGLANG_FAKE_NO_TOKEN      /generate answers 500
@@ -98,6 +99,8 @@ def terminated(number: int, frame: Any) -> None:
     os._exit(0)
 
 
+if DIE == "silently":
+    os._exit(3)
 signal.signal(signal.SIGTERM, terminated)
 say(f"server_args=ServerArgs(model_path='m', port={PORT})")
 WORKERS = [

@@ -20,7 +20,7 @@ from eagletui.control.conversation import Conversation
 from eagletui.control.problems import GARBLED
 from eagletui.host.channel import Channel
 from eagletui.host.local import LocalHost
-from eagletui.hostside.agent import bootstrap
+from eagletui.hostside.agent import bootstrap, lock
 from eagletui.model.errors import CommandTimeout
 from tests.control.servers import Servers, alive, stat, wait_for
 from tests.control.test_restart import QUICK, driven, states
@@ -156,6 +156,73 @@ def test_it_goes_on_after_a_request_that_was_its_end(servers: Servers, served: A
     told = {reply["id"]: reply for reply in (answer(program), answer(program))}
     assert told[1] == {"id": 1, "ended": "signal 6"}
     assert "answer" in told[2]
+
+
+LONG_AGO = (1.0, 1.0)
+OFTEN = ("RENEW = 15.0", "RENEW = 0.02")
+
+
+def looks_used(servers: Servers) -> bool:
+    return servers.lock.stat().st_mtime > 1.0
+
+
+def lasting(servers: Servers, program: subprocess.Popen[bytes], **about: Any) -> None:
+    """A request that lasts is being done, whose own sign of life is long ago."""
+    lock.take_lock("it", {"session": "a"}, "")
+    os.utime(servers.lock, LONG_AGO)
+    ask = {**waiting(servers, 1), "owner": {"session": "a"}, "within": 60.0, **about}
+    ours = ask["owner"]["session"] == "a"
+    asked(program, ask)
+    # It gives one itself when it begins.
+    if ours:
+        wait_for(lambda: looks_used(servers), "it begins")
+    os.utime(servers.lock, LONG_AGO)
+
+
+def test_a_request_that_takes_long_keeps_the_lock_in_use(servers: Servers, served: Any) -> None:
+    """A start through docker may take a minute, in which its owner looked gone."""
+    program = served(lambda text: text.replace(*OFTEN))
+    lasting(servers, program)
+    for _ in range(3):
+        wait_for(lambda: looks_used(servers), "another sign of life")
+        os.utime(servers.lock, LONG_AGO)
+
+
+@pytest.mark.parametrize("about", [{"owner": {"session": "b"}}, {"within": 0.0}])
+def test_what_nobody_waits_for_or_another_asked_keeps_no_lock(
+    servers: Servers, served: Any, about: dict[str, Any]
+) -> None:
+    program = served(lambda text: text.replace(*OFTEN))
+    lasting(servers, program, **about)
+    for number in range(2, 22):
+        asked(program, {"id": number, "do": "list"})
+        assert answer(program)["id"] == number
+    assert not looks_used(servers)
+
+
+def test_a_lost_connection_lets_the_lock_go_quiet(servers: Servers, served: Any) -> None:
+    """What was asked for goes on, but nobody is there any more."""
+    program = served(lambda text: text.replace(*OFTEN))
+    lasting(servers, program)
+    program.stdin.close()
+    assert program.wait(timeout=60) == 0
+    [at_work] = servers.at_work()
+    try:
+        os.utime(servers.lock, LONG_AGO)
+        for _ in range(20):
+            assert not looks_used(servers)
+            os.kill(at_work, 0)
+    finally:
+        os.kill(at_work, signal.SIGKILL)
+
+
+async def test_the_host_is_told_how_long_somebody_waits(host: LocalHost) -> None:
+    channel = Said()
+    talk = of(channel)
+    with pytest.raises(CommandTimeout):
+        await talk.ask({"do": "x"}, 0.01)
+    assert channel.asked[0] == {"id": 1, "within": 0.01, "do": "x"}
+    talk.close()
 
 
 async def test_an_answer_nobody_waited_for_longer_is_ended_on_the_host(

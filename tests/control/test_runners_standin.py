@@ -7,21 +7,25 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from eagletui.cli.switch_asking import HostAsking
+from eagletui.control.agent import Agent
 from eagletui.control.api import Owner, Running
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
+from eagletui.model.errors import ConnectionLost
 from eagletui.model.profile import Guard, StartPlan
+from eagletui.store.installations import InstallationMemory
 from tests.control.abandon import Job
 from tests.control.servers import Servers, alive, argv, environ, wait_for
 from tests.control.test_restart import ANN, QUICK, details, driven, states
-from tests.control.test_resume import killed_in, left_behind
+from tests.control.test_resume import Flaky, Unplugged, killed_in, left_behind
 
 OLD = "a" * 64
 UNIT = "llm.service"
@@ -37,7 +41,7 @@ class Tools:
         self.servers = servers
         self.folder = servers.folder / "tools"
         (self.folder / "units").mkdir(parents=True)
-        for name in ("docker", "systemctl"):
+        for name in ("docker", "systemctl", "journalctl"):
             path = self.folder / name
             text = Path(__file__).with_name("fake_tools.py").read_text()
             path.write_text(text.replace("/usr/bin/env python3", f"{sys.executable} -IS", 1))
@@ -102,6 +106,8 @@ class Tools:
         )
 
     def end(self) -> None:
+        # What starts or ends a server is told while nobody can break the lock.
+        assert not (self.folder / "unguarded").exists(), self.load("unguarded")
         pids = []
         if (self.folder / "containers.json").exists():
             pids += [about["State"]["Pid"] for about in self.containers().values()]
@@ -282,6 +288,40 @@ async def test_the_port_that_counts_is_the_one_outside(tools: Tools, host: Local
         assert found.code == "port-taken"
 
 
+class Cut(Flaky):
+    """Its connection is lost as the check is on its way, and stays so."""
+
+    async def connect(self) -> None:
+        raise AssertionError("nothing is waited for")
+
+    async def start(self, argv: Sequence[str]) -> Any:
+        return Cutting(self, await super().start(argv))
+
+
+class Cutting(Unplugged):
+    """The channel of such a host."""
+
+    def write(self, data: bytes) -> None:
+        self._host.cut = self._host.cut or b'"do": "check"' in data
+        super().write(data)
+
+
+@pytest.mark.parametrize("runner", ["docker", "systemd"])
+async def test_a_preview_ends_with_the_connection(tools: Tools, runner: str) -> None:
+    """It waited five minutes for another one, though nothing was begun."""
+    docker = runner == "docker"
+    old = tools.container() if docker else tools.unit()
+    plan = tools.docker_plan() if docker else tools.unit_plan()
+    host = Cut()
+    with pytest.raises(ConnectionLost, match="unplugged"):
+        await Restart(host, plan, replaces=old, owner=ANN).check_only()
+    host = Cut()
+    asking = HostAsking(host, Agent(host), InstallationMemory(tools.folder / "installations"))
+    with pytest.raises(ConnectionLost, match="unplugged"):
+        await asking.asked(plan, "")
+    assert host.refused > 0
+
+
 async def test_a_create_that_fails_touches_nothing(
     tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +379,85 @@ async def test_a_unit_that_fails_has_its_own_words_again(tools: Tools, host: Loc
     assert not (tools.folder / "units" / f"{UNIT}.d").exists()
     assert restart.pid is not None
     assert argv(restart.pid) == list(old.argv)
+
+
+@pytest.mark.parametrize("log", ["its own file", "the plan's file", "journal"])
+async def test_a_unit_that_is_over_before_anybody_looks_says_why(
+    tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, log: str
+) -> None:
+    """It was told as one that does not run, whatever its log said."""
+    monkeypatch.setenv("START_TAKES_LONG", "1")
+    old = tools.unit("--tag", "old")
+    plan = tools.unit_plan(SGLANG_FAKE_DIE="shards")
+    (tools.folder / "journal").write_text("1000000 RuntimeError: NCCL error of a server before\n")
+    if log == "journal":
+        tools.save("unit.json", {**tools.load("unit.json"), "journal": True})
+        (tools.folder / UNIT).write_text("[Service]\n")
+    elif log == "the plan's file":
+        (tools.folder / UNIT).write_text("[Service]\n")
+        plan = replace(plan, workdir=str(tools.folder), log="unit.log")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "rolled-back", details(told)
+    assert "loading" in states(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.code.startswith("out-of-memory"), problem
+    assert "shards" not in problem.title
+    [state] = tools.servers.launches()
+    assert state["new"]["place"]["kind"] == ("journal" if log == "journal" else "file")
+    assert restart.pid is not None
+    assert argv(restart.pid) == list(old.argv)
+
+
+@pytest.mark.parametrize(
+    ("runner", "at_once", "end", "words"),
+    [
+        ("systemd", True, "oom-kill 9", "the host's out-of-memory killer ended it"),
+        ("systemd", True, "success 0", "it ended by itself, with status 0"),
+        ("systemd", False, "exit-code 2", "it ended with status 2"),
+        ("docker", True, '{"ExitCode": 137, "OOMKilled": true}',
+         "the host's out-of-memory killer ended it"),
+        ("docker", False, '{"ExitCode": 139}', "signal 11 ended it"),
+    ],
+)  # fmt: skip
+async def test_where_a_log_is_silent_its_keeper_says_how_it_ended(
+    tools: Tools,
+    host: LocalHost,
+    monkeypatch: pytest.MonkeyPatch,
+    runner: str,
+    at_once: bool,
+    end: str,
+    words: str,
+) -> None:
+    docker = runner == "docker"
+    if at_once:  # it is over before anybody looks
+        monkeypatch.setenv("START_TAKES_LONG", "1")
+    monkeypatch.setenv("DOCKER_END" if docker else "UNIT_END", end)
+    old = tools.container() if docker else tools.unit()
+    plan = (tools.docker_plan if docker else tools.unit_plan)(SGLANG_FAKE_DIE="silently")
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "rolled-back", details(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.title.endswith(f" is gone, and its log does not say why: {words}.")
+
+
+@pytest.mark.parametrize("runner", ["docker", "systemd"])
+async def test_what_was_never_seen_has_no_number(
+    tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, runner: str
+) -> None:
+    monkeypatch.setenv("START_TAKES_LONG", "1")
+    docker = runner == "docker"
+    old = tools.container() if docker else tools.unit()
+    plan = (tools.docker_plan if docker else tools.unit_plan)(SGLANG_FAKE_DIE="silently")
+    plan = replace(plan, guard=replace(GUARD, roll_back="never"))
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    assert states(told)[-1] == "failed", details(told)
+    assert restart.pid is None
+    assert "it has ended already, log " in details(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.title.startswith("The server's process is gone, ")
 
 
 @pytest.mark.parametrize("kind", ["oneshot", "forking", "dbus"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagletui.engine.flags.help import parse_help
+from eagletui.engine.flags.help import parse_help, untold
 from eagletui.engine.flags.known import listed_flags
 from eagletui.engine.flags.table import HIDDEN
 from eagletui.model.finding import Option
@@ -31,6 +31,21 @@ def test_the_help_of_a_real_server_is_read_whole() -> None:
         if HIDDEN.isdisjoint(flag.names)
     }
     assert told == kept
+
+
+def test_a_help_that_breaks_off_is_seen_to() -> None:
+    whole = recorded()
+    assert untold(whole, parse_help(whole)) == ()
+    begin, end = whole.index("\noptions:"), len(whole)
+    for part in (0.1, 0.5, 0.9, 0.99):
+        half = whole[: int(begin + (end - begin) * part)]
+        options = parse_help(half)
+        missing = untold(half, options)
+        assert missing
+        assert len(options) + len(missing) == 530
+    assert untold("no usage at all\n  --flag X\n", ()) == ()
+    usage = "usage: x [-h] --a A [--b | --no-b] [-c {d,-e}] [--f-g [F ...]] h-i\n\n --j"
+    assert untold(usage, ()) == ("-h", "--a", "--b", "-c", "--f-g")
 
 
 def test_each_way_of_writing() -> None:
@@ -68,5 +83,5 @@ def test_something_else_has_no_options() -> None:
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    parse_help(text)
+    untold("usage:" + text, parse_help(text))
     parse_help(f"options:\n  --{text}\n  -{text}, --b X")

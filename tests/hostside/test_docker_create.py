@@ -159,6 +159,62 @@ def test_what_differs_is_named_whatever_its_order_or_emptiness() -> None:
     assert create.differing(one, two) == ["HostConfig.Binds", "HostConfig.Ulimits"]
 
 
+TURNED = {
+    "HostConfig.Binds": (True, ["/a:/a", "/b:/b"]),
+    "HostConfig.Mounts": (True, [{"Target": "/a"}, {"Target": "/b"}]),
+    "HostConfig.PortBindings": (True, {"1/tcp": [{"HostPort": "1"}, {"HostPort": "2"}]}),
+    "HostConfig.DeviceRequests": (
+        True,
+        [{"DeviceIDs": ["0", "1"], "Capabilities": [["gpu", "u"]]}],
+    ),
+    "HostConfig.Devices": (True, [{"PathOnHost": "/dev/a"}, {"PathOnHost": "/dev/b"}]),
+    "HostConfig.Ulimits": (True, [{"Name": "nofile"}, {"Name": "memlock"}]),
+    "HostConfig.CapAdd": (True, ["IPC_LOCK", "SYS_NICE"]),
+    "HostConfig.CapDrop": (True, ["MKNOD", "CHOWN"]),
+    "HostConfig.SecurityOpt": (True, ["seccomp=unconfined", "label=disable"]),
+    "HostConfig.GroupAdd": (True, ["video", "render"]),
+    "Config.Env": (True, ["A=1", "B=2"]),
+    "Config.Cmd": (False, ["python3", "-m"]),
+    "Config.Entrypoint": (False, ["sh", "-c"]),
+    "Config.Healthcheck": (False, {"Test": ["CMD", "true"]}),
+    "HostConfig.Dns": (False, ["10.0.0.1", "8.8.8.8"]),
+    "HostConfig.DnsOptions": (False, ["ndots:1", "ndots:2"]),
+    "HostConfig.DnsSearch": (False, ["a.lan", "b.lan"]),
+    "HostConfig.ExtraHosts": (False, ["db:10.0.0.1", "db:10.0.0.2"]),
+    "HostConfig.Links": (False, ["a:x", "b:x"]),
+    "HostConfig.VolumesFrom": (False, ["a", "b"]),
+    "HostConfig.DeviceCgroupRules": (False, ["a *:* rwm", "c 1:3 r"]),
+}
+"""Settings with lists: whether they mean the same the other way round."""
+
+
+def turned(value: Any) -> Any:
+    """Every list in it the other way round."""
+    if isinstance(value, dict):
+        return {key: turned(entry) for key, entry in value.items()}
+    return [turned(entry) for entry in reversed(value)] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("path", "any_order", "value"), [(p, *row) for p, row in TURNED.items()])
+def test_only_lists_whose_order_means_nothing_may_be_turned_round(
+    path: str, any_order: bool, value: Any
+) -> None:
+    """A resolver, or a command, the other way round is another one."""
+    assert create.same(path, value, value)
+    assert create.same(path, value, turned(value)) == any_order
+    assert not create.same(path, value, value[:-1] if isinstance(value, list) else {})
+    if path in create.SETTINGS and path.startswith("HostConfig."):
+        one, two = (container(**{path[11:]: found}) for found in (value, turned(value)))
+        told = [] if any_order or path == "HostConfig.Links" else [path]
+        assert create.differing(one, two) == told
+
+
+def test_every_setting_that_is_a_list_says_whether_its_order_matters() -> None:
+    settings = {path for path, flags in create.SETTINGS.items() if "each" in flags.__qualname__}
+    assert settings <= set(TURNED)
+    assert set(TURNED) >= create.ANY_ORDER
+
+
 def ulimit(name: str, value: int) -> dict[str, Any]:
     return {"Name": name, "Soft": value, "Hard": value}
 

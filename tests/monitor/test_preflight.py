@@ -18,6 +18,7 @@ from eagletui.model.finding import GpuHolder, HostFacts, ModelFiles, Option
 from eagletui.model.profile import StartPlan
 from eagletui.model.text import visible
 from eagletui.monitor.preflight import FEW_OPTIONS, host_facts
+from eagletui.simulator.help import help_text
 from eagletui.store.installations import InstallationMemory
 
 HELP = "\n".join(f"  --flag-{number} X" for number in range(FEW_OPTIONS)) + "\n"
@@ -138,6 +139,21 @@ async def test_a_help_that_is_something_else_is_not_believed(tmp_path: Path) -> 
     assert found.options is None
     assert found.options_problem == "SGLang's --help names 1 options, which cannot be all."
     assert (await facts(Machine(), tmp_path)).options == OPTIONS
+
+
+async def test_a_help_that_breaks_off_is_not_believed(tmp_path: Path) -> None:
+    """Every flag behind the break would have been called unknown."""
+    whole = help_text("0.5.16")
+    lines = whole.splitlines(keepends=True)
+    half = "".join(lines[: -len(lines) // 4])
+    found = await facts(Machine(**{"--help": half.encode()}), tmp_path)
+    assert found.options is None
+    assert found.options_problem.startswith("SGLang's --help breaks off: it tells ")
+    [said] = [one for one in check(PLAN, facts=found) if one.code == "help-unread"]
+    assert said.severity == "warning"
+    found = await facts(Machine(**{"--help": whole.encode()}), tmp_path)
+    assert found.options_problem == ""
+    assert "help-unread" not in {one.code for one in check(PLAN, facts=found)}
 
 
 async def test_a_help_that_fails_is_said_and_asked_for_again(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from eagletui.model.finding import Option
 # An option's own line: two blanks and a dash. Its help stands deeper.
 _LINE = re.compile(r"  (-{1,2}[A-Za-z].*)")
 _FLAG = re.compile(r"(-{1,2}[A-Za-z][\w.-]*)(?: (.*))?")
+# In the usage: `[--port PORT]`, `[--on | --no-on]`, `--model-path MODEL_PATH`.
+_USED = re.compile(r"(?<![^\s\[(])(-{1,2}[A-Za-z][\w.-]*)")
+_OTHERWISE = re.compile(r"\|\s+\S+")
 _CHOICES = re.compile(r"\{([^{}]*)\}")
 _MAX_OPTIONS = 4000
 
@@ -27,6 +30,17 @@ def parse_help(text: str) -> tuple[Option, ...]:
         if option is not None:
             options.append(option)
     return tuple(options)
+
+
+def untold(text: str, options: tuple[Option, ...]) -> tuple[str, ...]:
+    """Options that the usage names and the help does not tell: what was read of it breaks off.
+
+    Args:
+        options: what `parse_help` found in it.
+    """
+    told = {flag for option in options for flag in option.flags}
+    usage = _OTHERWISE.sub("", text.partition("usage:")[2].partition("\n\n")[0])
+    return tuple(flag for flag in dict.fromkeys(_USED.findall(usage)) if flag not in told)
 
 
 def _option(line: str) -> Option | None:

@@ -30,17 +30,18 @@ def read(path: str) -> bytes:
         return file.read()
 
 
-def load(path: str) -> Any:
-    """A JSON file; None where there is none, or what is there cannot be read as one."""
-    try:
-        if os.stat(path).st_size > LARGEST:
-            return None
-        return json.loads(read(path))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
 def record(path: str) -> Json:
     """The table in a JSON file; {} where there is none, whatever else may stand there."""
-    found = load(path)
+    try:
+        return table_of(read(path)) if os.stat(path).st_size <= LARGEST else {}
+    except OSError:
+        return {}
+
+
+def table_of(text: bytes) -> Json:
+    """The table in a JSON text; {} where it is something else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
     return found if isinstance(found, dict) else {}

@@ -214,6 +214,17 @@ OF_ITSELF = frozenset(
     )
 )  # fmt: skip
 """What docker fills in itself, or what means nothing on Linux."""
+ANY_ORDER = frozenset(
+    (
+        "HostConfig.Binds", "HostConfig.Mounts", "HostConfig.PortBindings",
+        "HostConfig.DeviceRequests", "HostConfig.Devices", "HostConfig.Ulimits",
+        "HostConfig.CapAdd", "HostConfig.CapDrop", "HostConfig.SecurityOpt", "HostConfig.GroupAdd",
+        "Config.Env",
+    )
+)  # fmt: skip
+"""Lists whose order means nothing, so that docker's own client may shuffle them: `--volume` in
+every release to 28, `--ulimit` in old ones; `--gpus` puts `gpu` last. In all others (`--dns`, the
+command) the order means something, and both take it as it is given."""
 USUAL: dict[str, tuple[object, ...]] = {"HostConfig.Runtime": ("", "oci")}
 
 
@@ -306,22 +317,29 @@ def differing(old: Json, new: Json) -> list[str]:
         path
         for path in SETTINGS
         if path not in ("HostConfig.Links", "HostConfig.Mounts", "Config.Healthcheck")
-        and not (nothing(at(old, path)) and nothing(at(new, path)))
-        and plain(at(old, path)) != plain(at(new, path))
+        and not same(path, at(old, path), at(new, path))
     ]
 
 
-def plain(value: Any) -> Any:
-    """A setting without what does not matter: values that are nothing, and order.
+def same(path: str, one: object, other: object) -> bool:
+    """Whether two values of a setting mean the same."""
+    if nothing(one) and nothing(other):
+        return True
+    any_order = path in ANY_ORDER
+    return bool(plain(one, any_order=any_order) == plain(other, any_order=any_order))
 
-    Docker's own client shuffles lists: `--volume` in every release to 28, `--ulimit` in old ones.
-    Where order means something (`--dns`) both take it as it is given.
-    """
+
+def plain(value: Any, *, any_order: bool) -> Any:
+    """A setting without what does not matter: values that are nothing, and order where it is
+    `any_order`, there in every list within it."""
     if isinstance(value, dict):
-        kept = {key: plain(entry) for key, entry in value.items()}
+        kept = {key: plain(entry, any_order=any_order) for key, entry in value.items()}
         return {key: entry for key, entry in kept.items() if not nothing(entry)}
     if isinstance(value, list):
-        return sorted(map(plain, value), key=lambda entry: json.dumps(entry, sort_keys=True))
+        entries = [plain(entry, any_order=any_order) for entry in value]
+        if any_order:
+            entries.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+        return entries
     return value
 
 

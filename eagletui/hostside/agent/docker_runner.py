@@ -135,17 +135,15 @@ class DockerRunner(Runner):
     def put_back(self, task: Task, server: Json) -> Json:
         """Start the old container; one that removed itself is made again."""
         refuse_taken_port(int(server.get("host_port") or 0))
-        before = task.before
         about = at_rest(server["container"])
-        if about is not None and state(about).get("Status") == "dead":
-            remove(about["Id"], "--force")
-            about = None
-        if about is None:
-            old = before["inspect"]
-            refuse_taken_name(name_of(old))
-            words = [*create.settings(old), "--name", name_of(old)]
-            about = made(old, words, create.started_as(old, [], create.command(old)), old_env(old))
-        return started(about, int(server["port"]))
+        with task.sure():
+            if about is not None and state(about).get("Status") == "dead":
+                remove(about["Id"], "--force")
+                about = None
+            if about is None:
+                about = remade(task.before["inspect"])
+            since = begun(about)
+        return up(about, int(server["port"]), since)
 
     # --- a server that is planned -------------------------------------------------------------
 
@@ -223,15 +221,34 @@ class DockerRunner(Runner):
         old, new = at_rest(template), inspect(prepared["container"])
         port = host_port(new, task.plan["port"]) or task.plan["port"]
         refuse_taken_port(port)
-        if old is not None and name_of(old) == name:
-            if main_pid(old):
-                raise Refused("container-busy", container=name)
-            docker("rename", template, kept_name(name, task.launch))
-            if prepared["restart"] != "no":
-                docker("update", "--restart=no", template)
-        if name_of(new) != name:
-            docker("rename", new["Id"], name)
-        return started(new, task.plan["port"])
+        with task.sure():
+            if old is not None and name_of(old) == name:
+                if main_pid(old):
+                    raise Refused("container-busy", container=name)
+                docker("rename", template, kept_name(name, task.launch))
+                if prepared["restart"] != "no":
+                    docker("update", "--restart=no", template)
+            if name_of(new) != name:
+                docker("rename", new["Id"], name)
+            since = begun(new)
+        return up(new, task.plan["port"], since)
+
+    def ended(self, server: Json) -> Json:
+        """As docker says; a status above 128 is a signal's."""
+        about = found(server["container"])
+        if about is None or main_pid(about):
+            return {}
+        now = state(about)
+        status = int(now.get("ExitCode") or 0)
+        if now.get("OOMKilled"):
+            result = "oom-kill"
+        else:
+            result = "success" if not status else "signal" if status > 128 else "exit-code"
+        return {
+            "by": "docker",
+            "result": result,
+            "status": status - 128 if result == "signal" else status,
+        }
 
     def clear(self, task: Task, server: Json | None) -> None:  # noqa: ARG002
         """Remove the new container, its log being kept, and give the old one its name back."""
@@ -355,10 +372,22 @@ def made(like: Json, words: list[str], start: create.Start, environment: dict[st
     return new
 
 
-def started(about: Json, port: int) -> Json:
-    """Start a container and wait until it has, or had, a process."""
+def remade(old: Json) -> Json:
+    """A container that removed itself, as it was."""
+    refuse_taken_name(name_of(old))
+    words = [*create.settings(old), "--name", name_of(old)]
+    return made(old, words, create.started_as(old, [], create.command(old)), old_env(old))
+
+
+def begun(about: Json) -> int:
+    """Start a container; from when on its log is read, microseconds since the epoch."""
     since = int(time.time() * 1_000_000)
     docker("start", about["Id"])
+    return since
+
+
+def up(about: Json, port: int, since: int) -> Json:
+    """Wait until a container that was started has, or had, a process."""
     end = time.monotonic() + UP
     while True:
         now = found(about["Id"])

@@ -2,6 +2,8 @@
 
 Who holds the lock is written in it. It is taken, given back and broken only by whoever holds the
 guard, an empty file beside it, for that moment: so no two can find it free, or break it, at once.
+Who has the lock starts and ends servers under the guard too, so that nobody breaks it between the
+look at it and the signal.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ import stat
 import time
 from collections.abc import Iterator
 
-from eagletui.hostside.agent.base import Json, Refused, record
+from eagletui.hostside.agent.base import Json, Refused, table_of
 from eagletui.hostside.agent.kept import boot
 
 LOCK = "/tmp/eagletui-restart.lock"
+LONGEST = 1 << 16
+"""Bytes of a lock; it takes a few hundred."""
 GUARDED = 10.0
-"""Seconds to wait for the guard, which nobody holds for longer than a few files take."""
+"""Seconds to wait for the guard, which nobody holds for longer than one command takes."""
 
 
 def lock_path() -> str:
@@ -29,12 +33,11 @@ def lock_path() -> str:
 
 def read_lock() -> Json | None:
     """Who holds it; None for nobody. `key` is this very lock's, whoever takes it afterwards."""
-    path = lock_path()
-    try:
-        about = os.lstat(path)
-    except OSError:
+    found = seen(lock_path())
+    if found is None:
         return None
-    held = record(path) if stat.S_ISREG(about.st_mode) else {}
+    about, text = found
+    held = table_of(text)
     held["damaged"] = not held
     held["quiet"] = max(0.0, time.time() - about.st_mtime)
     taken = held.get("time")
@@ -42,6 +45,27 @@ def read_lock() -> Json | None:
     held["rebooted"] = bool(held.get("boot")) and held["boot"] != boot()
     held["key"] = f"{about.st_ino}:{held.get('launch')}:{held.get('session')}:{taken}"
     return held
+
+
+def seen(path: str) -> tuple[os.stat_result, bytes] | None:
+    """What lies there, and what is in it; None for nothing.
+
+    The folder is everybody's: a link is not followed, and nothing is waited for.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        try:
+            return os.lstat(path), b""
+        except OSError:
+            return None
+    try:
+        about = os.fstat(fd)
+        return about, os.read(fd, LONGEST) if stat.S_ISREG(about.st_mode) else b""
+    except OSError:
+        return about, b""
+    finally:
+        os.close(fd)
 
 
 def take_lock(launch: str, owner: Json, breaks: str) -> None:
@@ -61,7 +85,7 @@ def take_lock(launch: str, owner: Json, breaks: str) -> None:
                 os.unlink(path)
             except OSError as error:
                 raise Refused("lock-stuck", path=path, detail=error.strerror) from error
-        if not linked(f"{path}.{os.getpid()}", path, mine):
+        if not linked(path, mine):
             raise Refused("locked", path=path, held=read_lock() or {})
 
 
@@ -79,6 +103,28 @@ def own_lock(launch: str, owner: Json) -> bool:
     """Whether it is this owner's; somebody else may have gone on with the same launch."""
     held = read_lock()
     return held is not None and is_of(held, launch, owner)
+
+
+def refuse_lost(launch: str, owner: Json) -> None:
+    """Who broke the lock may be at the same server by now: who had it does nothing more."""
+    held = read_lock()
+    if held is None or not is_of(held, launch, owner):
+        raise Refused("lock-lost", launch=launch, path=lock_path(), held=held)
+
+
+def renew(launch: str, owner: Json) -> None:
+    """Show that it is in use, where it is this owner's."""
+    with contextlib.suppress(OSError):
+        if own_lock(launch, owner):
+            os.utime(lock_path(), follow_symlinks=False)
+
+
+@contextlib.contextmanager
+def sure(launch: str, owner: Json) -> Iterator[None]:
+    """With the lock, which nobody can break before this is over: for what is quickly done."""
+    with guarded(lock_path()):
+        refuse_lost(launch, owner)
+        yield
 
 
 def is_of(held: Json, launch: str, owner: Json) -> bool:
@@ -101,7 +147,7 @@ def guarded(path: str) -> Iterator[None]:
         finally:
             os.close(fd)
         if time.monotonic() > end:
-            raise Refused("lock-stuck", path=path, detail="somebody holds its guard")
+            raise Refused("lock-busy", path=path)
         time.sleep(0.01)
 
 
@@ -116,18 +162,27 @@ def alone(fd: int, guard: str) -> bool:
     """Whether the guard is ours now, and still is the file under that name."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(fd), os.stat(guard))
+        return os.path.samestat(os.fstat(fd), os.lstat(guard))
     except OSError:
         return False
 
 
-def linked(draft: str, path: str, text: Json) -> bool:
-    """Make a whole file under a name that must be free."""
+def linked(path: str, text: Json) -> bool:
+    """Make a whole file under a name that must be free.
+
+    Its folder is everybody's: nobody can have put anything under the draft's name before, and
+    until it is whole nobody else can open it.
+    """
     try:
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        fd, draft = drafted(path)
+    except OSError as error:
+        raise stuck(path, error) from error
+    try:
         with os.fdopen(fd, "w", encoding="ascii") as file:
             json.dump(text, file)
-        os.link(draft, path)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)  # others are told who has it
+        os.link(draft, path, follow_symlinks=False)
     except FileExistsError:
         return False
     except OSError as error:
@@ -136,6 +191,16 @@ def linked(draft: str, path: str, text: Json) -> bool:
         with contextlib.suppress(OSError):
             os.unlink(draft)
     return True
+
+
+def drafted(path: str) -> tuple[int, str]:
+    """A new file of our own beside that one, open to be written, and its name."""
+    while True:
+        draft = f"{path}.{os.urandom(8).hex()}"
+        with contextlib.suppress(FileExistsError):
+            return os.open(
+                draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600
+            ), draft
 
 
 def stuck(path: str, error: OSError) -> Refused:

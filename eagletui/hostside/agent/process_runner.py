@@ -109,18 +109,20 @@ class ProcessRunner(Runner):
         plan, workdir, log = task.plan, folder_of(task.plan), log_of(task)
         refuse_taken_port(plan["port"])
         refuse_missing_folder(workdir)
+        given = {**environment_for(task), MARK: task.mark}
         out = opened(log, private=not plan["log"])
         about = os.fstat(out)
         try:
-            child = subprocess.Popen(
-                plan["argv"],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                cwd=workdir,
-                env={**environment_for(task), MARK: task.mark},
-                start_new_session=True,
-            )
+            with task.sure():
+                child = subprocess.Popen(
+                    plan["argv"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    cwd=workdir,
+                    env=given,
+                    start_new_session=True,
+                )
         except (OSError, ValueError) as error:
             program = str(plan["argv"][0])
             raise Refused(exec_problem(error), path=program, detail=str(error)) from error

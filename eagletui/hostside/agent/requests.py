@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from eagletui.hostside.agent.base import Json, Refused, record
 from eagletui.hostside.agent.kept import (
@@ -18,7 +20,17 @@ from eagletui.hostside.agent.kept import (
     update,
     write,
 )
-from eagletui.hostside.agent.lock import give_back, is_of, lock_path, own_lock, read_lock, take_lock
+from eagletui.hostside.agent.lock import (
+    give_back,
+    is_of,
+    lock_path,
+    own_lock,
+    read_lock,
+    refuse_lost,
+    renew,
+    sure,
+    take_lock,
+)
 from eagletui.hostside.agent.machine import gpu_pids, port_holder
 from eagletui.hostside.agent.processes import described
 from eagletui.hostside.agent.runner import Task, known, planned, recognised, with_children
@@ -87,7 +99,7 @@ def do_save(ask: Json) -> Json:
             old = with_children(old, known(old).members(old))
         state = update(launch, **ask["note"], boot=boot(), began=time.time(), old=old)
         if plan and not ask["note"].get("again"):
-            task = Task(launch, folder, plan, launch, state)
+            task = Task(launch, ask["owner"], folder, plan, launch, state)
             update(launch, prepared=planned(plan).prepare(task))
     except BaseException:
         give_back(launch, ask["owner"])
@@ -100,44 +112,47 @@ def do_note(ask: Json) -> Json:
 
     Who lost the lock writes nothing: another may have gone on with the same launch.
     """
-    ours = own_lock(ask["launch"], ask["owner"])
-    if ours:
-        update(ask["launch"], **ask["note"])
-        os.utime(lock_path())
-    return {"ours": ours}
+    refuse_lost(ask["launch"], ask["owner"])
+    update(ask["launch"], **ask["note"])
+    renew(ask["launch"], ask["owner"])
+    return {}
 
 
 def do_terminate(ask: Json) -> Json:
     """Ask a server to go, after another look at who it is and what it started."""
-    launch, which = ask["launch"], ask["which"]
+    launch, which, owner = ask["launch"], ask["which"], ask["owner"]
+    refuse_lost(launch, owner)
     state = update(launch, **ask.get("note", {}))
     server = state.get(which)
     if not server or not known(server).may_stop(server):
         return {"sent": False}
     server = with_children(server, known(server).members(server))
     update(launch, **{which: server})
-    return {"sent": known(server).terminate(server, float(ask.get("stop_seconds", 60.0)))}
+    with sure(launch, owner):
+        return {"sent": known(server).terminate(server, float(ask.get("stop_seconds", 60.0)))}
 
 
 def do_kill(ask: Json) -> Json:
     """End everything that is left of a server; with `clear` also what it left behind."""
-    launch, which = ask["launch"], ask["which"]
-    state = update(launch, **ask.get("note", {}))
-    task = _task(launch, which, ask.get("mark", ""), state)
+    which = ask["which"]
+    refuse_lost(ask["launch"], ask["owner"])
+    state = update(ask["launch"], **ask.get("note", {}))
+    task = _task(ask, which, state)
     server = state.get(which) or (planned(task.plan).started(task) if ask.get("mark") else None)
     told: Json = {"killed": [], "left": []}
     if server is not None:
-        told = _killed(launch, which, server, float(ask.get("seconds", 2.0)))
+        told = _killed(task, which, server, float(ask.get("seconds", 2.0)))
     if ask.get("clear") and not told["left"] and task.plan:
-        planned(task.plan).clear(task, server)
+        with task.sure():
+            planned(task.plan).clear(task, server)
     return told
 
 
-def _killed(launch: str, which: str, server: Json, seconds: float) -> Json:
+def _killed(task: Task, which: str, server: Json, seconds: float) -> Json:
     keeper = known(server)
     keeper.may_stop(server)
     server = with_children(server, keeper.members(server))
-    update(launch, **{which: server})
+    update(task.launch, **{which: server})
     killed: dict[int, Json] = {}
     end = time.monotonic() + seconds
     while True:
@@ -146,7 +161,8 @@ def _killed(launch: str, which: str, server: Json, seconds: float) -> Json:
             return {"killed": list(killed.values()), "left": described(left)}
         for about in described(left):
             killed.setdefault(about["pid"], about)
-        keeper.kill(server)
+        with task.sure():
+            keeper.kill(server)
         time.sleep(PAUSE)
 
 
@@ -157,8 +173,7 @@ def do_gone(ask: Json) -> Json:
     """
     state = launch_state(ask["launch"])
     server = state.get(ask["which"])
-    if own_lock(ask["launch"], ask["owner"]):
-        os.utime(lock_path())
+    renew(ask["launch"], ask["owner"])
     if not server:
         return {"gone": True, "left": [], "port": None, "gpu": {"tool": "unasked", "pids": []}}
     keeper = known(server)
@@ -183,6 +198,7 @@ def do_gone(ask: Json) -> Json:
 def do_start(ask: Json) -> Json:
     """Start a server that depends on nothing of ours; a second call finds the first one's."""
     launch, which, source = ask["launch"], ask["which"], ask["source"]
+    refuse_lost(launch, ask["owner"])
     state = update(launch, **ask.get("note", {}))
     if state.get(which):
         return dict(state[which])
@@ -190,7 +206,7 @@ def do_start(ask: Json) -> Json:
     plan = record(os.path.join(folder, source))
     if not plan:
         raise Refused("no-plan", path=os.path.join(folder, source))
-    task = Task(launch, folder, plan, ask["mark"], state)
+    task = Task(launch, ask["owner"], folder, plan, ask["mark"], state)
     starter = planned(plan)
     server = starter.started(task)
     if server is None:
@@ -202,28 +218,44 @@ def do_start(ask: Json) -> Json:
 
 
 def do_look(ask: Json) -> Json:
-    """Whether a server that was started is there; a script may have become another process."""
+    """Whether a server that was started is there; a script may have become another process.
+
+    Of one that is gone, how it ended.
+    """
     server = launch_state(ask["launch"]).get(ask["which"])
     if not server:
         return {"alive": False}
     found = known(server).followed(server)
     if found is None:
-        return {"alive": False}
-    if found != server:
+        return {"alive": False, "ended": server.get("ended") or known(server).ended(server)}
+    if found != server and own_lock(ask["launch"], ask["owner"]):
         update(ask["launch"], **{ask["which"]: found})
     return {"alive": True, "server": found}
 
 
 def do_list(ask: Json) -> Json:
-    """Every launch that was written down, newest first."""
+    """The launches that were written down last, newest first; no other is read."""
+    states = list(itertools.islice(_written_down(), int(ask.get("most", 50))))
+    states.sort(key=_began, reverse=True)
+    return {"launches": states, "boot": boot(), "lock": read_lock(), "now": time.time()}
+
+
+def _written_down() -> Iterator[Json]:
+    """What is kept of each launch, the newest first, read as it is asked for."""
     folder = os.path.join(state_folder(), "launches")
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    states = [
-        state for name in names if (state := record(os.path.join(folder, name, "state.json")))
-    ]
-    states.sort(key=_began, reverse=True)
-    states = states[: int(ask.get("most", 50))]
-    return {"launches": states, "boot": boot(), "lock": read_lock(), "now": time.time()}
+    folders = [os.path.join(folder, name) for name in names]
+    for path in sorted(folders, key=_saved, reverse=True):
+        if state := record(os.path.join(path, "state.json")):
+            yield state
+
+
+def _saved(folder: str) -> float:
+    """When a launch's plan was written, which is once: its name is by another machine's clock."""
+    for name in ("plan.json", "state.json"):
+        with contextlib.suppress(OSError):
+            return os.stat(os.path.join(folder, name)).st_mtime
+    return 0.0
 
 
 def _began(state: Json) -> float:
@@ -271,19 +303,24 @@ def do_resume(ask: Json) -> Json:
 
 
 def do_leave(ask: Json) -> Json:
-    """Nobody watches any more what was started: write that down and give the lock back."""
-    update(ask["launch"], **ask["note"], unattended=time.time())
-    give_back(ask["launch"], ask["owner"])
+    """Nobody watches any more what was started: write that down and give the lock back.
+
+    Who lost the lock has nothing to give and writes nothing.
+    """
+    if own_lock(ask["launch"], ask["owner"]):
+        update(ask["launch"], **ask["note"], unattended=time.time())
+        give_back(ask["launch"], ask["owner"])
     return {}
 
 
 def do_release(ask: Json) -> Json:
     """Tidy up, write down the end and give the lock back."""
     launch = ask["launch"]
+    refuse_lost(launch, ask["owner"])
     state = update(launch, **ask["note"], ended=time.time())
     left: list[str] = []
     try:
-        task = _task(launch, "new", launch, state)
+        task = _task({**ask, "mark": launch}, "new", state)
         if task.plan and not state.get("again"):
             left = planned(task.plan).finish(task, str(ask.get("ending", "")))
     finally:
@@ -291,10 +328,11 @@ def do_release(ask: Json) -> Json:
     return {"left": left}
 
 
-def _task(launch: str, which: str, mark: str, state: Json) -> Task:
-    folder = launch_folder(launch)
+def _task(ask: Json, which: str, state: Json) -> Task:
+    folder = launch_folder(ask["launch"])
     source = "before.json" if which != "new" or state.get("again") else "plan.json"
-    return Task(launch, folder, record(os.path.join(folder, source)), mark, state)
+    plan = record(os.path.join(folder, source))
+    return Task(ask["launch"], ask["owner"], folder, plan, ask.get("mark", ""), state)
 
 
 REQUESTS: dict[str, Callable[[Json], Json]] = {

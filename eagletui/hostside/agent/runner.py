@@ -6,11 +6,12 @@ A server that is known is a record of `state.json` with at least `runner`, `pid`
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 from typing import NamedTuple
 
-from eagletui.hostside.agent import kept
+from eagletui.hostside.agent import kept, lock
 from eagletui.hostside.agent.base import Json, Refused, read, record
 from eagletui.hostside.agent.processes import (
     Process,
@@ -33,6 +34,7 @@ class Task(NamedTuple):
     """One start that is being made.
 
     Attributes:
+        owner: whose lock it is made under.
         folder: of the launch, with `plan.json` and `before.json`.
         plan: what is started.
         mark: carried by every process of it.
@@ -40,6 +42,7 @@ class Task(NamedTuple):
     """
 
     launch: str
+    owner: Json
     folder: str
     plan: Json
     mark: str
@@ -49,6 +52,10 @@ class Task(NamedTuple):
     def before(self) -> Json:
         """What ran before, whole; {} where nothing did."""
         return record(os.path.join(self.folder, "before.json"))
+
+    def sure(self) -> contextlib.AbstractContextManager[None]:
+        """With the lock in hand; see `lock.sure`."""
+        return lock.sure(self.launch, self.owner)
 
     @property
     def log(self) -> str:
@@ -92,7 +99,7 @@ class Runner:
         return members(server)
 
     def put_back(self, task: Task, server: Json) -> Json:
-        """Start it again as it was."""
+        """Start it again as it was, with `task.sure()`."""
         raise NotImplementedError
 
     # --- a server that is planned -------------------------------------------------------------
@@ -114,12 +121,17 @@ class Runner:
         raise NotImplementedError
 
     def start(self, task: Task) -> Json:
-        """Start it; a second call finds the first one's."""
+        """Start it, with `task.sure()`; a second call finds the first one's."""
         raise NotImplementedError
 
     def followed(self, server: Json) -> Json | None:
         """The record as it is now; None where its process is gone."""
         return server if there(server) else None
+
+    def ended(self, server: Json) -> Json:  # noqa: ARG002
+        """How a server ended that is gone: `by` whose word, `result` as systemd names it, and its
+        `status` or signal; {} where nobody knows."""
+        return {}
 
     def clear(self, task: Task, server: Json | None) -> None:
         """What it left behind once its processes are gone: make way for what ran before."""

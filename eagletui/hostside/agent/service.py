@@ -7,6 +7,7 @@ and where a child is killed, that can be told: `{"id": 3, "ended": "signal 9"}`.
 a child that nobody waits for any more.
 
 When standard input ends, so does this program; what its children are at they bring to an end.
+Until then, for as long as who asked waits (`within`, seconds), it shows that the lock is in use.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ import os
 import select
 import signal
 import sys
+import time
 
 from eagletui.hostside.agent.base import Json
+from eagletui.hostside.agent.lock import renew
 from eagletui.hostside.agent.requests import answer
 
 IDLE = 60.0
 """Seconds without a request after which nobody is taken to be there: a laptop that was closed
 says no good-bye."""
+RENEW = 15.0
+"""Seconds between two signs of life at the lock while a request of its owner is being done."""
 PIECE = 1 << 16
 OURS = __name__.rpartition(".")[0] + "."
 
@@ -31,20 +36,32 @@ OURS = __name__.rpartition(".")[0] + "."
 class Work:
     """A request that is being done, by the child `pid`."""
 
-    def __init__(self, number: int, pid: int) -> None:
-        self.number = number
+    def __init__(self, ask: Json, pid: int) -> None:
+        self.number: int = ask["id"]
         self.pid = pid
         self.said = b""
+        self._launch, self._owner = ask.get("launch", ""), ask.get("owner") or {}
+        self._end = time.monotonic() + ask.get("within", 0.0)
+
+    def renew(self) -> None:
+        """Show that its owner's lock is in use, where somebody still waits for this."""
+        if self._launch and time.monotonic() < self._end:
+            renew(self._launch, self._owner)
 
 
 def serve() -> None:
     """Do it."""
     heard = b""
     works: dict[int, Work] = {}
+    renewed = time.monotonic()
     while True:
-        ready, _, _ = select.select([0, *works], [], [], None if works else IDLE)
-        if not ready:
+        ready, _, _ = select.select([0, *works], [], [], RENEW if works else IDLE)
+        if not ready and not works:
             return
+        if time.monotonic() - renewed >= RENEW:
+            renewed = time.monotonic()
+            for work in works.values():
+                work.renew()
         try:
             for fd in ready:
                 data = os.read(fd, PIECE)
@@ -73,7 +90,7 @@ def _take(works: dict[int, Work], ask: Json) -> None:
     except OSError as error:
         _tell({"id": ask["id"], "ended": str(error)})
     else:
-        works[fd] = Work(ask["id"], pid)
+        works[fd] = Work(ask, pid)
 
 
 def _begun(ask: Json, others: list[int]) -> tuple[int, int]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -26,15 +25,21 @@ from eagletui.hostside.agent.process_runner import (
 )
 from eagletui.hostside.agent.processes import Process, marked, members, process, there
 from eagletui.hostside.agent.runner import Runner, Task, note, refuse_ourselves
+from eagletui.hostside.agent.unit_start import (
+    begun,
+    end_of,
+    found,
+    output_of,
+    record,
+    sizes_of,
+    up,
+)
 from eagletui.hostside.agent.units import Unit, unit_of_record
 
 CONF, ENV = "50-eagletui.conf", "50-eagletui.env"
 TYPES = ("simple", "exec", "notify", "notify-reload", "idle")
 """Kinds of services whose main process is what `ExecStart=` names."""
-UP = 60.0
-"""Seconds for a unit that was started to have a main process."""
 SETTLED = 2.0
-OUTPUT = re.compile(r"^Standard(?:Output|Error)\s*=\s*(?:append|file|truncate):(/.*?)\s*$", re.M)
 LINGER = "/var/lib/systemd/linger"
 MANAGE = "org.freedesktop.systemd1.manage-units"
 
@@ -109,7 +114,14 @@ class SystemdRunner(Runner):
         main = int(unit.show().get("MainPID") or 0)
         if not main:
             refuse_taken_port(port)
-        return started(unit, port, task.before.get("output", ""))
+        sizes = sizes_of(unit, task.before.get("output", ""))
+        with task.sure():
+            begin = begun(unit)
+        return up(unit, port, begin, sizes)
+
+    def ended(self, server: Json) -> Json:
+        """As systemd says."""
+        return end_of(unit_of_record(server).show())
 
     # --- a server that is planned -------------------------------------------------------------
 
@@ -164,11 +176,14 @@ class SystemdRunner(Runner):
         """Write the drop-in and start the unit."""
         unit, prepared = unit_of_record(task.plan), task.state["prepared"]
         refuse_taken_port(task.plan["port"])
-        put(prepared["folder"], prepared["new"])
-        unit.reload()
         log = os.path.join(folder_of(task.plan), os.path.expanduser(task.plan["log"]))
         output = log if task.plan["log"] else task.before.get("output", "")
-        server = started(unit, task.plan["port"], output)
+        with task.sure():
+            put(prepared["folder"], prepared["new"])
+            unit.reload()
+            sizes = sizes_of(unit, output)
+            begin = begun(unit)
+        server = up(unit, task.plan["port"], begin, sizes)
         refuse_overridden(unit, server, task.plan)
         return {**server, "mark": task.mark}
 
@@ -306,100 +321,6 @@ def put(folder: str, files: dict[str, str | None]) -> None:
             os.rmdir(folder)
     except OSError as error:
         raise Refused("unit-read-only", path=folder, detail=error.strerror) from error
-
-
-def started(unit: Unit, port: int, output: str) -> Json:
-    """Start a unit and wait until it has a main process.
-
-    Args:
-        output: the file it is going to write; what stands there now is its predecessor's.
-    """
-    sizes = {path: size_of(path) for path in (output, *outputs(unit))}
-    unit.told("reset-failed")  # many starts in a short time are meant
-    since = int(time.time() * 1_000_000)
-    unit.do("start", "--no-block")
-    end = time.monotonic() + UP
-    while True:
-        about = unit.show()
-        main = int(about.get("MainPID") or 0)
-        row = process(main) if main else None
-        if row is not None and about.get("ActiveState") in ("active", "activating", "reloading"):
-            told = output_of(row.pid)
-            at = {"inode": since, "offset": 0} if not told else place_in(told, sizes)
-            return {**found(unit, row, port, ""), **at}
-        failed = about.get("ActiveState") == "failed" or about.get("Result") not in ("success", "")
-        if failed or time.monotonic() > end:
-            said = f"{about.get('ActiveState')}, {about.get('Result')}"
-            raise Refused("unit-not-started", unit=unit.name, detail=said)
-        time.sleep(0.05)
-
-
-def record(unit: Unit, row: Process, port: int, mark: str) -> Json:
-    """A unit that runs as the launch remembers it."""
-    return {
-        "runner": "systemd",
-        "unit": unit.name,
-        "user_unit": unit.user,
-        "pid": row.pid,
-        "start": row.start,
-        "uid": row.uid,
-        "pgid": row.pgid,
-        "sid": row.sid,
-        "port": port,
-        "mark": mark,
-    }
-
-
-def found(unit: Unit, row: Process, port: int, mark: str) -> Json:
-    """The same with the place of its log."""
-    return {**record(unit, row, port, mark), **log_of(unit, row)}
-
-
-def log_of(unit: Unit, row: Process) -> Json:
-    """Its log: the file that it writes, or the journal."""
-    path = output_of(row.pid)
-    if path:
-        return {"log": path, "place": {"kind": "file", "target": path}}
-    place = {"kind": "journal", "target": unit.name, "user_unit": unit.user}
-    if unit.user:
-        place["uid"] = row.uid
-    return {"log": f"journalctl {'--user ' if unit.user else ''}-u {unit.name}", "place": place}
-
-
-def output_of(pid: int) -> str:
-    """The file that a process's errors go to; "" for the journal."""
-    with contextlib.suppress(OSError):
-        path = os.readlink(f"/proc/{pid}/fd/2")
-        if path.startswith("/") and not path.startswith("/dev/"):
-            return path
-    return ""
-
-
-def outputs(unit: Unit) -> list[str]:
-    """The files that a unit's own settings send its output to."""
-    about, found = unit.show(), []
-    for path in [about.get("FragmentPath", ""), *about.get("DropInPaths", "").split()]:
-        with contextlib.suppress(OSError):
-            found += OUTPUT.findall(os.fsdecode(read(path)))
-    return found
-
-
-def size_of(path: str) -> int:
-    """What stands in a file already."""
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
-
-
-def place_in(path: str, sizes: dict[str, int]) -> Json:
-    """From where a file is read, none of its predecessor's lines with it."""
-    try:
-        about = os.stat(path)
-    except OSError:
-        return {"inode": None, "offset": 0}
-    size = sizes.get(path, about.st_size)
-    return {"inode": about.st_ino, "offset": min(size, about.st_size)}
 
 
 def refuse_overridden(unit: Unit, server: Json, plan: Json) -> None:

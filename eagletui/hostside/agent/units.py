@@ -12,7 +12,8 @@ from eagletui.hostside.agent.tools import Done, run
 
 PROPERTIES = (
     "Id", "LoadState", "ActiveState", "SubState", "Result", "MainPID", "Type", "Restart",
-    "FragmentPath", "Transient", "User", "DropInPaths", "NeedDaemonReload",
+    "FragmentPath", "Transient", "User", "DropInPaths", "NeedDaemonReload", "ExecMainStatus",
+    "ExecMainStartTimestampMonotonic",
 )  # fmt: skip
 FORCES = ("permission denied", "access denied", "interactive authentication required")
 

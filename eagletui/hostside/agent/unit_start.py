@@ -1,0 +1,182 @@
+"""The start of a unit, its record, and where its log is: a file that it writes, or the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from typing import NamedTuple
+
+from eagletui.hostside.agent.base import Json, Refused, read
+from eagletui.hostside.agent.process_runner import file_place
+from eagletui.hostside.agent.processes import Process, process
+from eagletui.hostside.agent.units import Unit
+
+UP = 60.0
+"""Seconds for a unit that was started to have a main process."""
+STARTED = "ExecMainStartTimestampMonotonic"
+OUTPUT = re.compile(r"^Standard(?:Output|Error)\s*=\s*(?:append|file|truncate):(/.*?)\s*$", re.M)
+
+
+def sizes_of(unit: Unit, output: str) -> dict[str, int]:
+    """The files that a unit is going to write, and what stands there now, its predecessor's.
+
+    Args:
+        output: one of them.
+    """
+    return {path: size_of(path) for path in (output, *outputs(unit))}
+
+
+class Begin(NamedTuple):
+    """When a unit was started: from when on the journal is read, microseconds since the epoch; and
+    when, by systemd, its process of before was."""
+
+    since: int
+    before: str
+
+
+def begun(unit: Unit) -> Begin:
+    """Start a unit."""
+    unit.told("reset-failed")  # many starts in a short time are meant
+    begin = Begin(int(time.time() * 1_000_000), unit.show().get(STARTED, ""))
+    unit.do("start", "--no-block")
+    return begin
+
+
+def up(unit: Unit, port: int, begin: Begin, sizes: dict[str, int]) -> Json:
+    """Wait until a unit that was started has, or had, a main process."""
+    end = time.monotonic() + UP
+    while True:
+        about = unit.show()
+        main = int(about.get("MainPID") or 0)
+        row = process(main) if main else None
+        if row is not None and about.get("ActiveState") in ("active", "activating", "reloading"):
+            told = output_of(row.pid)
+            at = {"inode": begin.since, "offset": 0} if not told else place_in(told, sizes)
+            return {**found(unit, row, port, ""), **at}
+        if has_ended(about, begin):
+            return over(unit, about, port, begin, sizes)  # its log says why
+        if time.monotonic() > end:
+            said = f"{about.get('ActiveState')}, {about.get('Result')}"
+            raise Refused("unit-not-started", unit=unit.name, detail=said)
+        time.sleep(0.05)
+
+
+def has_ended(about: dict[str, str], begin: Begin) -> bool:
+    """Whether a unit was over before anybody saw it run."""
+    if about.get("ActiveState") == "failed" or about.get("Result", "success") not in (
+        "success",
+        "",
+    ):
+        return True
+    ran = about.get(STARTED, "") not in ("", "0", begin.before)
+    return ran and about.get("ActiveState") == "inactive"
+
+
+def over(unit: Unit, about: dict[str, str], port: int, begin: Begin, sizes: dict[str, int]) -> Json:
+    """The record of one that was: without a process, but with its log and its end."""
+    spoke = [path for path in sizes if path and size_of(path) not in (0, sizes[path])]
+    log = journal_of(unit, os.geteuid()) if not spoke else file_log(spoke[0])
+    at = {"inode": begin.since, "offset": 0} if not spoke else place_in(spoke[0], sizes)
+    return {
+        "runner": "systemd",
+        "unit": unit.name,
+        "user_unit": unit.user,
+        "pid": 0,
+        "start": 0,
+        "port": port,
+        **log,
+        **at,
+        "ended": end_of(about),
+    }
+
+
+def end_of(about: dict[str, str]) -> Json:
+    """How a unit's main process ended."""
+    status = about.get("ExecMainStatus", "")
+    return {
+        "by": "systemd",
+        "result": about.get("Result", ""),
+        "status": int(status) if status.isdigit() else None,
+    }
+
+
+def record(unit: Unit, row: Process, port: int, mark: str) -> Json:
+    """A unit that runs as the launch remembers it."""
+    return {
+        "runner": "systemd",
+        "unit": unit.name,
+        "user_unit": unit.user,
+        "pid": row.pid,
+        "start": row.start,
+        "uid": row.uid,
+        "pgid": row.pgid,
+        "sid": row.sid,
+        "port": port,
+        "mark": mark,
+    }
+
+
+def found(unit: Unit, row: Process, port: int, mark: str) -> Json:
+    """The same with the place of its log."""
+    return {**record(unit, row, port, mark), **log_of(unit, row)}
+
+
+def log_of(unit: Unit, row: Process) -> Json:
+    """Its log: the file that it writes, or the journal."""
+    path = output_of(row.pid)
+    return file_log(path) if path else journal_of(unit, row.uid)
+
+
+def file_log(path: str) -> Json:
+    """A log that is a file."""
+    return {"log": path, "place": file_place(path)}
+
+
+def journal_of(unit: Unit, uid: int) -> Json:
+    """A log that is the journal.
+
+    Args:
+        uid: whose manager has the unit, where it is a user's.
+    """
+    place = {"kind": "journal", "target": unit.name, "user_unit": unit.user}
+    if unit.user:
+        place["uid"] = uid
+    return {"log": f"journalctl {'--user ' if unit.user else ''}-u {unit.name}", "place": place}
+
+
+def output_of(pid: int) -> str:
+    """The file that a process's errors go to; "" for the journal."""
+    with contextlib.suppress(OSError):
+        path = os.readlink(f"/proc/{pid}/fd/2")
+        if path.startswith("/") and not path.startswith("/dev/"):
+            return path
+    return ""
+
+
+def outputs(unit: Unit) -> list[str]:
+    """The files that a unit's own settings send its output to."""
+    about, found = unit.show(), []
+    for path in [about.get("FragmentPath", ""), *about.get("DropInPaths", "").split()]:
+        with contextlib.suppress(OSError):
+            found += OUTPUT.findall(os.fsdecode(read(path)))
+    return found
+
+
+def size_of(path: str) -> int:
+    """What stands in a file already."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def place_in(path: str, sizes: dict[str, int]) -> Json:
+    """From where a file is read, none of its predecessor's lines with it."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return {"inode": None, "offset": 0}
+    size = sizes.get(path, about.st_size)
+    return {"inode": about.st_ino, "offset": size if size <= about.st_size else 0}
