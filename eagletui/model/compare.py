@@ -164,8 +164,11 @@ def _verdict(side: Side, base: Side, concurrency: int, alike: Likeness) -> Verdi
             change = ratio(new.tok_s, old.tok_s, new.samples, old.samples, new.speeds, old.speeds)
         if change is None and not against:
             against.append("no tokens a second were measured")
-    if change is not None and not against and new is not None and old is not None:
-        against += _hidden(change, new, old)
+    if change is not None and new is not None and old is not None:
+        if not against:
+            against += _hidden(change, new, old)
+        elif alike.nccl_alone and against == [*alike.obstacles]:
+            against.append(_beside(change, new, old))
     if against or change is None or new is None or old is None:
         return Verdict(
             run=side.run.id,
@@ -208,6 +211,16 @@ def _hidden(change: Ratio, new: Figures, old: Figures) -> list[str]:
         if call(counted, repeats=len(new.speeds), other_repeats=len(old.speeds)) == judged:
             return []
     return [f"{_failures(who, cell)}: it may be faster only without them"]
+
+
+def _beside(change: Ratio, new: Figures, old: Figures) -> str:
+    """How two stand beside each other whose NCCL environments are what was tried."""
+    judged = call(change, repeats=len(new.speeds), other_repeats=len(old.speeds))
+    size = f"{change.value:.2f}×"
+    if change.interval is not None:
+        size += f" ({change.interval.low:.2f} to {change.interval.high:.2f})"
+    inside = ", inside the noise" if judged == "tie" else ""
+    return f"with the same speculative setting, tok/s of the two are {size}{inside}"
 
 
 def _failures(who: str, cell: Figures) -> str:

@@ -161,11 +161,14 @@ class Likeness(NamedTuple):
         unlike: what of it is another: `release`, `temperature`, `NCCL environment`.
         obstacles: why a speed-up is not claimed, in words; () where it can be.
         noted: what must be known of one that is claimed, in words.
+        nccl_alone: whether NCCL's environment is the only obstacle, and the speculative setting
+            the same: the question then was what NCCL's variables do.
     """
 
     unlike: tuple[str, ...]
     obstacles: tuple[str, ...]
     noted: tuple[str, ...]
+    nccl_alone: bool = False
 
 
 def likeness(run: Run, baseline: Run) -> Likeness:
@@ -179,14 +182,17 @@ def likeness(run: Run, baseline: Run) -> Likeness:
         obstacles.append(context)
     unlike += [row.what for row in ground]
     said = [_words(row.what, run, baseline, row.read) for row in ground]
-    if _setting(run) != _setting(baseline):
-        obstacles += [f"{text}, and another speculative setting" for text in said]
-    else:
+    same_setting = _setting(run) == _setting(baseline)
+    if same_setting:
         noted += said
-    if nccl := _nccl(run, baseline):
+    else:
+        obstacles += [f"{text}, and another speculative setting" for text in said]
+    nccl = _nccl(run, baseline)
+    nccl_alone = bool(nccl) and same_setting and not obstacles
+    if nccl:
         unlike.append("NCCL environment")
         obstacles.append(f"the baseline was measured under another NCCL environment ({nccl})")
-    return Likeness(tuple(unlike), tuple(obstacles), tuple(noted))
+    return Likeness(tuple(unlike), tuple(obstacles), tuple(noted), nccl_alone)
 
 
 def _setting(run: Run) -> tuple[Value, ...]:

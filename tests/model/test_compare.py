@@ -308,10 +308,34 @@ def test_under_another_nccl_profile_no_speed_up_is_claimed_whatever_else_is_alik
     found = compare([_chain(), other])
     verdict = _only(found)
     assert (verdict.verdict, verdict.ratio, verdict.low) == ("not comparable", None, None)
-    assert verdict.why.startswith("the baseline was measured under another NCCL environment (NCCL_")
+    first, beside = verdict.why.split("; ")
+    assert first.startswith("the baseline was measured under another NCCL environment (NCCL_")
+    assert beside.startswith(
+        f"with the same speculative setting, tok/s of the two are {speed / 108.0:.2f}× ("
+    )
+    assert "noise" not in beside
     assert [side.cells[0].tok_s for side in found.sides] == pytest.approx([108.0, speed])
     assert found.break_even == ()
     assert all(one.unlike for one in found.differences)
+
+
+def test_a_difference_inside_the_noise_is_called_so_between_nccl_profiles_too() -> None:
+    other = replace(_chain(environment={}), id="b" * 12)
+    why = _only(compare([_chain(), other])).why
+    assert why.split("; ")[1].startswith(
+        "with the same speculative setting, tok/s of the two are 1.00×"
+    )
+    assert why.endswith("inside the noise")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"temperature": 0.6}, {"digest": "b" * 64}, {"speculative": Speculative()}]
+)
+def test_what_differs_in_more_than_nccl_gets_no_figure(fields: dict[str, object]) -> None:
+    other = replace(_chain(environment={}, **fields), id="b" * 12)
+    verdict = _only(compare([_chain(), other], _chain().id))
+    assert verdict.verdict == "not comparable"
+    assert "×" not in verdict.why
 
 
 def test_another_variable_is_no_other_nccl_profile() -> None:

@@ -16,7 +16,7 @@ WIDTH = 118
 LONGEST = 40
 """Characters of a cell."""
 
-LEGEND = "* keeps runs from being compared where it is not the only change."
+LEGEND = "* may keep a speed-up from being claimed: see the verdicts."
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~!&$])")
 
