@@ -244,8 +244,15 @@ class SeriesStore:
                 connection.execute(
                     f"DELETE FROM series WHERE {where}", (owner, name, level, before)
                 )
-                fold = folded_by_use if name in IDLE_AT_ZERO else folded
-                _insert(connection, owner, name, level + 1, fold(old, AGES[level].bucket))
+                seconds = AGES[level].bucket
+                if name in IDLE_AT_ZERO:
+                    (end,) = connection.execute(
+                        "SELECT max(ended) FROM sessions WHERE id = ?", (owner,)
+                    ).fetchone()
+                    new = folded_by_use(old, seconds, fields.moment_or_none(end))
+                else:
+                    new = folded(old, seconds)
+                _insert(connection, owner, name, level + 1, new)
 
     def _buckets(self, row: Sequence[object]) -> Buckets:
         try:
