@@ -249,7 +249,7 @@ class SeriesStore:
                     (end,) = connection.execute(
                         "SELECT max(ended) FROM sessions WHERE id = ?", (owner,)
                     ).fetchone()
-                    new = folded_by_use(old, seconds, fields.moment_or_none(end))
+                    new = folded_by_use(old, seconds, fields.shown_moment(end))
                 else:
                     new = folded(old, seconds)
                 _insert(connection, owner, name, level + 1, new)
@@ -297,11 +297,11 @@ def _session(row: Sequence[object]) -> Session:
     except fields.Unreadable:
         about = {}
     return Session(
-        id=fields.text_or_none(id_),
-        host=fields.text_or_none(host),
-        server=fields.text_or_none(server),
-        began=fields.moment_or_none(began),
-        ended=fields.moment_or_none(ended),
+        id=fields.shown_text(id_),
+        host=fields.shown_text(host),
+        server=fields.shown_text(server),
+        began=fields.shown_moment(began),
+        ended=fields.shown_moment(ended),
         about=about,
     )
 
