@@ -191,13 +191,17 @@ def test_what_is_unlike_stands_at_the_verdict_itself(
         assert whole.count(flag) >= 2
     for line in csv.DictReader(io.StringIO(csv_text(found))):
         assert line["why"].startswith(why) or line["verdict"] == "baseline"
-    screen = [line.plain for line in lines(found, 100)]
-    at = [index for index, line in enumerate(screen) if f" {judgement}" in line]
-    assert len(at) == 2
-    for index in at:
-        assert screen[index].rstrip().endswith(flag.partition(": ")[2])
-        below = " ".join(part.strip() for part in screen[index + 1 : index + 4])
-        assert why.partition("; ")[0] in below
+    short = flag.replace(": another ", " ≠ ")
+    for width in (56, 76, 116, 196):
+        screen = [line.plain for line in lines(found, width)]
+        at = [index for index, line in enumerate(screen) if f" {judgement}" in line]
+        assert len(at) == 2
+        for index in at:
+            shown = screen[index][screen[index].index(judgement) :]
+            # 60 columns may cut it; the line below has it all.
+            assert shown.startswith(short if width > 56 else short[: len(judgement)])
+            below = " ".join(part.strip() for part in screen[index + 1 : index + 4])
+            assert why.partition("; ")[0] in below
 
 
 def test_markdown_tables_have_as_many_cells_as_their_head(h200: Comparison) -> None:
