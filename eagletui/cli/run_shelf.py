@@ -267,6 +267,8 @@ def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
         kept = series.buckets(session.id, name)
     except RunsDamaged:
         return None  # the rest of the list is not
-    worked = [pair for pair in zip(kept.mean, spans(kept), strict=True) if pair[0] > 0.0]
+    worked = [
+        pair for pair in zip(kept.mean, spans(kept, session.ended), strict=True) if pair[0] > 0.0
+    ]
     whole = math.fsum(span for _, span in worked)
     return math.fsum(value * span for value, span in worked) / whole if whole else None

@@ -102,7 +102,7 @@ def _speeds(
     top = max((_top(figures) for _, _, figures in cells), default=0.0)
     yield line((f"concurrency {concurrency}", "bold $accent"), ("  tok/s, accept length", "$quiet"))
     flags = [unlike(one) for one in comparison.verdicts if one.concurrency == concurrency]
-    flagged = max((len(flag) + 2 for flag in flags if flag), default=0)
+    flagged = max((len(flag) + 3 for flag in flags if flag), default=0)
     wide = width >= 92 + flagged
     rest = _SPEED + _ACCEPT + (_INTERVAL if wide else 0) + _VERDICT + flagged
     size = max(6, min(40, width - room - rest))
@@ -143,10 +143,10 @@ def _judged(verdict: Verdict | None) -> list[Piece]:
         return [("  baseline", "$quiet")]
     glyph, style = JUDGED[verdict.verdict]
     ratio = f" {change(verdict)}" if verdict.ratio is not None else ""
-    judged: list[Piece] = [(f"  {glyph} {verdict.verdict}", style), ratio]
-    if flag := unlike(verdict):
-        judged.append((f"  {flag}", "bold $warning"))
-    return judged
+    judged: list[Piece] = [(f"  {glyph} {verdict.verdict}", style)]
+    if flag := unlike(verdict):  # before the ratio, of which a narrow screen cuts the end
+        judged.append((f" ≠ {flag}", "bold $warning"))
+    return [*judged, ratio]
 
 
 def _pays(comparison: Comparison, side: Side, concurrency: int, width: int) -> Iterator[Content]:

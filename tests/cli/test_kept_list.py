@@ -79,6 +79,17 @@ async def test_what_was_idle_lowers_no_mean_however_old_it_is(use: str, age: flo
     assert found.tok_s == pytest.approx(sum(served) / len(served), rel=0.01)
 
 
+@pytest.mark.parametrize("seconds", [30, 299, 301, 333, 800])
+async def test_a_short_session_s_last_bucket_counts_no_longer_than_it_was(seconds: int) -> None:
+    values = [80.0 if at < 3 * seconds // 4 else 40.0 for at in range(seconds)]
+    watched(*values)
+    with Database(runs_file()) as database:
+        for age in (5 * 3600.0, 4 * 86_400.0):
+            SeriesStore(database).thin(BEGAN + seconds + age)
+    (found,) = (await DiskShelf().kept()).sessions
+    assert found.tok_s == pytest.approx(sum(values) / seconds, rel=0.015)
+
+
 async def test_a_session_s_mean_leaves_out_what_was_idle_and_what_was_not_seen() -> None:
     watched(50.0, 50.0, 0.0, 0.0, 20.0, 20.0, gap_at=4)
     (session,) = (await DiskShelf().kept()).sessions

@@ -133,6 +133,8 @@ class FakeShelf:
         more: Sequence[KeptSession] = (),
     ) -> None:
         self.fails = fails
+        self.refuses: EagletuiError | None = None
+        """What it says to whoever wants to change something."""
         self.lines = [] if empty else [line_of(run) for run in RUNS]
         self.saved: list[KeptComparison] = []
         self.wishes: list[tuple[str, object]] = []
@@ -193,6 +195,8 @@ class FakeShelf:
         tags: Sequence[str] | None = None,
     ) -> None:
         """Remember, and answer so from now on."""
+        if self.refuses is not None:
+            raise self.refuses
         said = {"name": name, "notes": notes, "tags": None if tags is None else tuple(tags)}
         known: dict[str, object] = {
             what: value for what, value in said.items() if value is not None

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eagletui.model.compare import compare
+from eagletui.model.moments import after_ticks
 from eagletui.model.series import Window
+from eagletui.store.reports.pictures import MOST_MOMENTS
 from eagletui.tui.comparing import RunCurve, named_runs, overlaid
 from eagletui.tui.widgets.chart_overlay import FIRST, LINES, TITLE, Overlay
-from eagletui.tui.widgets.chart_scale import after_ticks
 from eagletui.tui.widgets.plot import Canvas, Row
 from tests.tui.shelf import RUNS
 
@@ -117,3 +118,22 @@ def test_moments_are_round_and_named() -> None:
     assert [label for _, label in after_ticks(60.0, 6)] == [
         "0", "10s", "20s", "30s", "40s", "50s", "60s",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("longest", "expected"),
+    [
+        (0.0, ["0"]),
+        (90.0, ["0", "15s", "30s", "45s", "60s", "75s", "90s"]),
+        (1990.0, ["0", "5m", "10m", "15m", "20m", "25m", "30m"]),
+        (86_399.0, ["0", "3h", "6h", "9h", "12h", "15h", "18h", "21h", "24h"]),
+        (9e6, None),
+    ],
+)
+def test_a_report_has_the_same_moments_few_enough(
+    longest: float, expected: list[str] | None
+) -> None:
+    found = [label for _, label in after_ticks(longest, MOST_MOMENTS)]
+    assert len(found) <= MOST_MOMENTS + 1
+    if expected is not None:
+        assert found == expected

@@ -163,6 +163,22 @@ async def test_notes_tags_and_names_by_key() -> None:
         assert app.screen.query_one(OptionList).highlighted == 2
 
 
+@pytest.mark.parametrize("keys", [("n", "x"), ("t", "x"), ("N", "x")])
+async def test_words_that_could_not_be_kept_are_said_to_be(keys: tuple[str, ...]) -> None:
+    shelf = FakeShelf()
+    async with listed(shelf, size=(140, 30)) as (app, pilot):
+        shelf.refuses = EagletuiError("The runs could not be kept.", advice="Make room.")
+        await press(pilot, *keys, "enter")
+        assert shelf.annotated == []
+        await settle(pilot)
+        text = " ".join(screen_text(app).split())
+        assert "Not written" in text
+        assert "The runs could not be kept. Make room." in text
+        shelf.refuses = None
+        await press(pilot, *keys, "enter")
+        assert len(shelf.annotated) == 1
+
+
 async def test_one_run_is_opened_as_it_is() -> None:
     shelf = FakeShelf()
     async with listed(shelf) as (app, pilot):

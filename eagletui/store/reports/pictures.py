@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from eagletui.model.compare import Comparison
 from eagletui.model.figures import Figures
+from eagletui.model.moments import after_ticks
 from eagletui.model.text import visible
 from eagletui.store.runs.buckets import Buckets
 
@@ -19,10 +20,8 @@ BAR, GAP = 16, 6
 LINE_HEIGHT = 220
 LONGEST_LABEL = 26
 
-_TIME_STEPS = (
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800,
-    3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
-)  # fmt: skip
+MOST_MOMENTS = 8
+"""Beside the beginning, below a line over time."""
 
 PARTS = (
     ("verify", "#0072b2"),
@@ -275,7 +274,7 @@ def line_pictures(
         longest = max(points.times[-1] - points.times[0] for _, points in drawn)
         across = _Axis(60, WIDTH - 10, longest or 1.0)
         parts = _level_lines(down)
-        for seconds, text in _moments(longest):
+        for seconds, text in after_ticks(longest, MOST_MOMENTS):
             parts.append(
                 _text(across.at(seconds), LINE_HEIGHT + 16, text, anchor="middle", kind="dim")
             )
@@ -288,13 +287,6 @@ def line_pictures(
         runs = [(called[index], colours[index % len(colours)]) for index, _ in drawn]
         parts += _legend(runs, 60, LINE_HEIGHT + 38)
         yield name, _svg(LINE_HEIGHT + 46, parts, f"{visible(name)} over time")
-
-
-def _moments(longest: float) -> Iterator[tuple[float, str]]:
-    """At most nine round moments of a span of seconds, with what they are called."""
-    step = next((one for one in _TIME_STEPS if longest / one <= 8), math.ceil(longest / 8))
-    unit, name = next((one for one in ((3600, "h"), (60, "min")) if step >= one[0]), (1, "s"))
-    return ((n * step, f"{n * step / unit:g} {name}") for n in range(int(longest // step) + 1))
 
 
 def _path(points: Buckets, across: _Axis, down: _Axis) -> str:

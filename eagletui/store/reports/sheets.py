@@ -69,18 +69,16 @@ MOST_UNLIKE = 2
 
 
 def unlike(verdict: Verdict) -> str:
-    """`another release, GPU`; "" where all is alike."""
-    if not verdict.unlike:
-        return ""
-    more = ", …" if len(verdict.unlike) > MOST_UNLIKE else ""
-    return f"another {', '.join(verdict.unlike[:MOST_UNLIKE])}{more}"
+    """`release, GPU`: what is another than the baseline's; "" where all is alike."""
+    more = ("…",) if len(verdict.unlike) > MOST_UNLIKE else ()
+    return ", ".join((*verdict.unlike[:MOST_UNLIKE], *more))
 
 
 def _verdict(cell: _Cell) -> str:
     if cell.verdict is None:
         return UNKNOWN
     flag = unlike(cell.verdict)
-    return f"{cell.verdict.verdict}: {flag}" if flag else cell.verdict.verdict
+    return f"{cell.verdict.verdict}: another {flag}" if flag else cell.verdict.verdict
 
 
 def _requests(cell: _Cell) -> str:

@@ -39,14 +39,17 @@ def folded(points: Buckets, seconds: float) -> Buckets:
     return Buckets(times, low, high, mean, bytes(joined))
 
 
-def folded_by_use(points: Buckets, seconds: float) -> Buckets:
+def folded_by_use(points: Buckets, seconds: float, end: float = -math.inf) -> Buckets:
     """The same of a speed, which is zero where nobody asked: a bucket in which a server worked
     for a part of the time is two, the one as long as it worked and the other as long as it did not.
 
     So the speed of the time in which it worked is known however old it is.
+
+    Args:
+        end: when the last point ended at the latest, where that is known.
     """
     times, low, high, mean, joined = array("d"), array("d"), array("d"), array("d"), bytearray()
-    lasted = spans(points)
+    lasted = spans(points, end)
     first, count = 0, len(points.times)
     while first < count:
         edge = (points.times[first] // seconds + 1.0) * seconds
@@ -70,9 +73,13 @@ def folded_by_use(points: Buckets, seconds: float) -> Buckets:
     return Buckets(times, low, high, mean, bytes(joined))
 
 
-def spans(points: Buckets) -> Sequence[float]:
+def spans(points: Buckets, end: float = -math.inf) -> Sequence[float]:
     """Seconds of each point: up to the next. What came before a gap and at the end is not known:
-    as long as the last one at work, or the last idle one."""
+    as long as the last one at work, or the last idle one.
+
+    Args:
+        end: when the last one ended at the latest, where that is known.
+    """
     found = array("d")
     last: dict[bool, float] = {}
     for at, time in enumerate(points.times):
@@ -81,6 +88,8 @@ def spans(points: Buckets) -> Sequence[float]:
         if at + 1 < len(points.times):
             room = points.times[at + 1] - time
             span = room if points.joined[at + 1] else min(span, room)
+        elif end > time:
+            span = min(span, end - time) if found else end - time
         last[works] = span
         found.append(span)
     return found

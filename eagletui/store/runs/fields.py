@@ -51,11 +51,11 @@ def words(text: str) -> tuple[str, ...]:
     return document(text.encode(), tuple[str, ...], packed=False)
 
 
-def text_or_none(field: object) -> str:
+def shown_text(field: object) -> str:
     """A text that is shown although its row is damaged; "" where it is none."""
     return field if isinstance(field, str) else ""
 
 
-def moment_or_none(field: object) -> float:
+def shown_moment(field: object) -> float:
     """Seconds since 1970 that are shown although their row is damaged; 0 where it is no number."""
     return float(field) if isinstance(field, (int, float)) else 0.0

@@ -273,7 +273,7 @@ class Runs:
             ).fetchall()
         return tuple(
             Revision(
-                fields.text_or_none(id_), fields.text_or_none(name), fields.moment_or_none(began),
+                fields.shown_text(id_), fields.shown_text(name), fields.shown_moment(began),
                 tuple(rest),
             )
             for id_, name, began, *rest in rows
@@ -309,9 +309,7 @@ class Runs:
         """What every run is called, to look up many words at once."""
         with self._database.read() as connection:
             rows = connection.execute("SELECT id, name FROM runs ORDER BY began DESC").fetchall()
-        return Names(
-            [(id_, fields.text_or_none(name)) for id_, name in rows if isinstance(id_, str)]
-        )
+        return Names([(id_, fields.shown_text(name)) for id_, name in rows if isinstance(id_, str)])
 
     # --- comparisons ------------------------------------------------------------------------------
 
@@ -424,15 +422,15 @@ class Runs:
         except fields.Unreadable:
             name, _, _, notes, tags, _ = rest
             return RunRow(
-                id=fields.text_or_none(run),
-                name=fields.text_or_none(name),
-                began=fields.moment_or_none(began),
+                id=fields.shown_text(run),
+                name=fields.shown_text(name),
+                began=fields.shown_moment(began),
                 ended=None,
                 partial=True,
                 model="",
                 speculative="",
                 concurrency=(),
-                notes=fields.text_or_none(notes),
+                notes=fields.shown_text(notes),
                 tags=_tags(tags),
                 damaged=True,
             )
@@ -467,7 +465,7 @@ def _text(words: Sequence[str]) -> str:
 def _tags(field: object) -> tuple[str, ...]:
     """The tags of a run, none where they can't be read."""
     try:
-        return fields.words(fields.text_or_none(field))
+        return fields.words(fields.shown_text(field))
     except fields.Unreadable:
         return ()
 
@@ -476,12 +474,12 @@ def _compared(row: Sequence[object]) -> Comparison:
     """A saved comparison; one that can't be read has no runs."""
     name, saved, runs, baseline = row
     try:
-        found = fields.words(fields.text_or_none(runs))
+        found = fields.words(fields.shown_text(runs))
     except fields.Unreadable:
         found = ()
     return Comparison(
-        name=fields.text_or_none(name),
-        saved=fields.moment_or_none(saved),
+        name=fields.shown_text(name),
+        saved=fields.shown_moment(saved),
         runs=found,
-        baseline=fields.text_or_none(baseline),
+        baseline=fields.shown_text(baseline),
     )

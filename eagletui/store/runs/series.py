@@ -244,8 +244,15 @@ class SeriesStore:
                 connection.execute(
                     f"DELETE FROM series WHERE {where}", (owner, name, level, before)
                 )
-                fold = folded_by_use if name in IDLE_AT_ZERO else folded
-                _insert(connection, owner, name, level + 1, fold(old, AGES[level].bucket))
+                seconds = AGES[level].bucket
+                if name in IDLE_AT_ZERO:
+                    (end,) = connection.execute(
+                        "SELECT max(ended) FROM sessions WHERE id = ?", (owner,)
+                    ).fetchone()
+                    new = folded_by_use(old, seconds, fields.shown_moment(end))
+                else:
+                    new = folded(old, seconds)
+                _insert(connection, owner, name, level + 1, new)
 
     def _buckets(self, row: Sequence[object]) -> Buckets:
         try:
@@ -290,11 +297,11 @@ def _session(row: Sequence[object]) -> Session:
     except fields.Unreadable:
         about = {}
     return Session(
-        id=fields.text_or_none(id_),
-        host=fields.text_or_none(host),
-        server=fields.text_or_none(server),
-        began=fields.moment_or_none(began),
-        ended=fields.moment_or_none(ended),
+        id=fields.shown_text(id_),
+        host=fields.shown_text(host),
+        server=fields.shown_text(server),
+        began=fields.shown_moment(began),
+        ended=fields.shown_moment(ended),
         about=about,
     )
 

@@ -172,6 +172,7 @@ class BenchScreen(EagleScreen):
         self.refresh_view()
         if self._starting and self.is_current:
             self._start()
+        self._starting = False
 
     # --- actions ------------------------------------------------------------------------------
 

@@ -89,7 +89,8 @@ class RunsScreen(EagleScreen):
         try:
             await change
         except EagletuiError as error:
-            self.post_message(NotRead(error))
+            # Not where the list says why it can't be read: that goes with the next reading.
+            self.app.call_later(self.eagle.complain, error, "Not written")
         await self._read()
 
     # --- what they say ------------------------------------------------------------------------

@@ -7,23 +7,16 @@ from typing import ClassVar
 
 from textual.reactive import reactive
 
+from eagletui.model.moments import after_ticks
 from eagletui.tui.comparing import RunCurve
-from eagletui.tui.widgets.chart_frame import Frame, Glyphs, frame_rows
 from eagletui.tui.widgets.chart_headline import clipped
-from eagletui.tui.widgets.chart_scale import after_ticks, value_axis
 from eagletui.tui.widgets.plot import Canvas, Row, Stroke
-from eagletui.tui.widgets.still_chart import GUTTER, StillChart
+from eagletui.tui.widgets.still_chart import GUTTER, OWN, StillChart, components, value_scale
 
-AXIS, TICK, TITLE = range(1, 4)
-FIRST = 4
+TITLE, FIRST = OWN, OWN + 1
 # A colour and, where only letters are drawn, a letter for each run; then again from the first.
 LINES = (("accent", "*"), ("primary", "+"), ("success", "x"), ("warning", "o"), ("secondary", "#"))
-COMPONENTS = {
-    AXIS: "overlay--axis",
-    TICK: "overlay--tick",
-    TITLE: "overlay--title",
-    **{FIRST + index: f"overlay--{colour}" for index, (colour, _) in enumerate(LINES)},
-}
+COMPONENTS = components("overlay", "title", *(colour for colour, _ in LINES))
 
 
 class Overlay(StillChart):
@@ -31,7 +24,6 @@ class Overlay(StillChart):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS.values())
     ROLES = COMPONENTS
-    NOTE = TICK
     DEFAULT_CSS = """
     Overlay {
         .overlay--axis { color: $foreground 45%; }
@@ -65,35 +57,22 @@ class Overlay(StillChart):
         """Title and names, then every curve from the same left edge."""
         inner, rows = width - GUTTER - 1, height - 3
         values = [value for curve in self.curves for value in curve.values]
-        low, high = min(values), max(values)
-        # What differs between runs is looked for: nothing of the room is given to what all have.
-        axis = value_axis(low - 0.1 * (high - low or high), high, rows, self._unit, None)
+        axis, up = value_scale(values, rows, self._unit)
         span = max(1.0, *(curve.seconds[-1] for curve in self.curves))
-
-        def down(value: float) -> float:
-            return min(1.0, max(0.0, (value - axis.low) / (axis.high - axis.low)))
 
         strokes = [
             Stroke(
                 [second / span for second in curve.seconds],
-                [down(value) for value in curve.values],
+                [up(value) for value in curve.values],
                 curve.joined,
                 LINES[index % len(LINES)][1] if self.plain else self.marker,
                 FIRST + index % len(LINES),
             )
             for index, curve in enumerate(self.curves)
         ]
-        frame = Frame(
-            axis=axis,
-            span=span,
-            gutter=GUTTER,
-            ticks=after_ticks(span, max(2, inner // 12)),
-            marks=(),
-            glyphs=Glyphs.ASCII if self.plain else Glyphs.LINES,
-        )
+        ticks = after_ticks(span, max(2, inner // 12))
         # The first run is the one that is looked for: it is drawn last, over the others.
-        cells = canvas.draw(inner, rows, strokes[::-1])
-        picture = frame_rows(cells, frame, width, axis=AXIS, tick=TICK, marker=TICK)
+        picture = self.framed(canvas, strokes[::-1], width, rows, axis=axis, ticks=ticks, span=span)
         return [clipped(self._names(), width), *picture]
 
     def _names(self) -> Row:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from eagletui.model.moments import DAY, MINUTE, SLACK, TimeUnit, time_step
+
 
 class Axis(NamedTuple):
     """Limits of the value axis and its ticks, lowest first."""
@@ -115,37 +117,6 @@ def _tick(value: float, suffix: str) -> str:
     return f"{value:.6g}{suffix}" if value else f"0{suffix}"
 
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
-
-class TimeUnit(NamedTuple):
-    """How the moments of one axis are told before now.
-
-    Attributes:
-        name: behind every number of the axis.
-        seconds: that one of it is.
-        longest: the longest span that is told in it, seconds.
-        steps: how many of it may lie between two ticks.
-    """
-
-    name: str
-    seconds: int
-    longest: float
-    steps: tuple[float, ...]
-
-
-# A span is a difference of clock readings: it may fall short of what it stands for by so much.
-_SLACK = 1.0001
-
-# One axis has one unit: 1m is told in seconds, 5m, 15m and 1h in minutes.
-TIME_UNITS = (
-    TimeUnit("s", 1, 2 * _MINUTE, (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60)),
-    TimeUnit("m", _MINUTE, 2 * _HOUR, (1, 2, 3, 5, 10, 15, 20, 30, 60)),
-    TimeUnit("h", _HOUR, 2 * _DAY, (1, 2, 3, 6, 12, 24)),
-    TimeUnit("d", _DAY, math.inf, (1, 2, 5, 10, 30, 100, 365, 1000)),
-)
-
-
 def sane_span(begin: float, end: float) -> tuple[float, float]:
     """A span a chart can draw: finite, within what clocks know, 10 ms at least."""
     limit = 1e11
@@ -159,40 +130,19 @@ def time_ticks(
 ) -> list[tuple[float, str]]:
     """Moments to name below the chart, at most `room`: relative to `now`, or by the clock."""
     span = end - begin
-    unit, each = _step(span, room)
+    unit, each = time_step(span, room)
     step = each * unit.seconds
     if now is not None:
-        count = int(min(span / step * _SLACK, 1000))
+        count = int(min(span / step * SLACK, 1000))
         return [(now - n * step, _before(n * each, unit)) for n in range(count, -1, -1)]
     # Clock ticks fall on round local times.
     offset = local_offset(end)
     first = math.ceil((begin + offset) / step)
     last = min(math.floor((end + offset) / step), first + 1000)
     return [
-        (n * step - offset, clock(n * step - offset, seconds=step < _MINUTE, day=step >= _DAY))
+        (n * step - offset, clock(n * step - offset, seconds=step < MINUTE, day=step >= DAY))
         for n in range(first, last + 1)
     ]
-
-
-def after_ticks(span: float, room: int) -> list[tuple[float, str]]:
-    """Moments of a span that begins at 0, at most `room` and the beginning: `0`, `30s`, `2m`."""
-    unit, each = _step(span, room)
-    count = int(min(span / (each * unit.seconds) * _SLACK, 1000))
-    return [
-        (n * each * unit.seconds, f"{n * each:.6g}{unit.name}" if n else "0")
-        for n in range(count + 1)
-    ]
-
-
-def _step(span: float, room: int) -> tuple[TimeUnit, float]:
-    """The unit of an axis, and how many of it lie between two ticks."""
-    unit = next(unit for unit in TIME_UNITS if span <= unit.longest * _SLACK)
-    units = span / unit.seconds
-    within = [each for each in unit.steps if each <= units * _SLACK] or [unit.steps[0]]
-    fitting = [each for each in within if units / each <= max(1, room) * _SLACK] or within[-1:]
-    # With a step that divides the span, the left edge has its label as well.
-    whole = (each for each in fitting[:2] if abs(units / each - round(units / each)) < 1e-4)
-    return unit, next(whole, fitting[0])
 
 
 def _before(count: float, unit: TimeUnit) -> str:

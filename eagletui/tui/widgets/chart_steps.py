@@ -8,18 +8,11 @@ from typing import ClassVar
 from textual.reactive import reactive
 
 from eagletui.tui.comparing import CurvePoint
-from eagletui.tui.widgets.chart_frame import Frame, Glyphs, frame_rows
-from eagletui.tui.widgets.chart_scale import value_axis
 from eagletui.tui.widgets.plot import Canvas, Row, Stroke
-from eagletui.tui.widgets.still_chart import GUTTER, StillChart
+from eagletui.tui.widgets.still_chart import OWN, StillChart, components, value_scale
 
-AXIS, TICK, LINE, INTERVAL = range(1, 5)
-COMPONENTS = {
-    AXIS: "steps--axis",
-    TICK: "steps--tick",
-    LINE: "steps--line",
-    INTERVAL: "steps--interval",
-}
+LINE, INTERVAL = range(OWN, OWN + 2)
+COMPONENTS = components("steps", "line", "interval")
 _MARGIN = 0.06
 """Part of the width that is left free on both sides."""
 
@@ -29,7 +22,6 @@ class StepCurve(StillChart):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS.values())
     ROLES = COMPONENTS
-    NOTE = TICK
     DEFAULT_CSS = """
     StepCurve {
         .steps--axis { color: $foreground 45%; }
@@ -50,15 +42,9 @@ class StepCurve(StillChart):
 
     def draw(self, canvas: Canvas, width: int, height: int) -> list[Row]:
         """A line through the points, and their intervals."""
-        inner, rows = width - GUTTER - 1, height - 2
-        low = min(point.low for point in self.points)
-        high = max(point.high for point in self.points)
-        # The lowest point stays off the floor: a curve is looked at for its top.
-        axis = value_axis(low - 0.1 * (high - low or high), high, rows, "tok/s", None)
-
-        def down(value: float) -> float:
-            return min(1.0, max(0.0, (value - axis.low) / (axis.high - axis.low)))
-
+        rows = height - 2
+        ends = [end for point in self.points for end in (point.low, point.high)]
+        axis, up = value_scale(ends, rows, "tok/s")
         first, last = self.points[0].k, self.points[-1].k
 
         def across(k: int) -> float:
@@ -68,7 +54,7 @@ class StepCurve(StillChart):
         strokes = [
             Stroke(
                 (across(point.k), across(point.k)),
-                (down(point.low), down(point.high)),
+                (up(point.low), up(point.high)),
                 (False, True),
                 "|" if plain else "┊",
                 INTERVAL,
@@ -78,19 +64,11 @@ class StepCurve(StillChart):
         strokes.append(
             Stroke(
                 [across(point.k) for point in self.points],
-                [down(point.tok_s) for point in self.points],
+                [up(point.tok_s) for point in self.points],
                 [index > 0 for index in range(len(self.points))],
                 "*" if plain else self.marker,
                 LINE,
             )
         )
-        frame = Frame(
-            axis=axis,
-            span=1.0,
-            gutter=GUTTER,
-            ticks=[(across(point.k), f"k={point.k}: {point.tok_s:,.0f}") for point in self.points],
-            marks=(),
-            glyphs=Glyphs.ASCII if plain else Glyphs.LINES,
-        )
-        cells = canvas.draw(inner, rows, strokes)
-        return frame_rows(cells, frame, width, axis=AXIS, tick=TICK, marker=TICK)
+        ticks = [(across(point.k), f"k={point.k}: {point.tok_s:,.0f}") for point in self.points]
+        return self.framed(canvas, strokes, width, rows, axis=axis, ticks=ticks)
