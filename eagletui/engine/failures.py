@@ -25,7 +25,7 @@ _CHAINED = ("During handling of the above", "The above exception was")
 _REMAINING = re.compile(r"Gracefully exiting\.\.\. Remaining number of requests (\d{1,9})")
 _UNREMARKABLE = ("Receive: obj=", "Finish: obj=", "[http_server] Error:", "Ignore import error")
 _DRAFT_CODE = ("speculative", "draft", "eagle_worker")
-_STOPS = (
+STOPS = (
     "SIGTERM received", "Gracefully exiting... ", "INFO:     Shutting down",
     "kill_process_tree called",
 )  # fmt: skip
@@ -73,7 +73,7 @@ def signs(text: str) -> tuple[Signature, ...] | None:
     """The signatures of a message; None where it may be more to `Failures` than a sign of them."""
     if text.startswith((*_UNREMARKABLE, *_CHAINED)):
         return ()
-    if text.startswith((*_STOPS, "usage: ")) or _TRACEBACK in text or _TRACKER in text:
+    if text.startswith((*STOPS, "usage: ")) or _TRACEBACK in text or _TRACKER in text:
         return None
     return sig.matching(text, "message")
 
