@@ -237,20 +237,22 @@ class Summariser:
         if not self._fast:
             self._read(chunk)
             return
-        block = self._tail + chunk if self._tail else chunk
         if not self._reader.at_line_start:
             # A line longer than a block is being read piecemeal.
-            end = block.find(b"\n") + 1 or len(block)
-            self._read(block[:end])
-            block = block[end:]
-        end = block.rfind(b"\n") + 1
-        if not end and len(block) >= BLOCK:
-            self._tail = b""
-            self._read(block)
-            return
-        self._tail = block[end:]
+            end = chunk.find(b"\n") + 1 or len(chunk)
+            self._read(chunk[:end])
+            chunk = chunk[end:]
+        end = chunk.rfind(b"\n") + 1
         if end:
-            self._block(block[:end])
+            # Joined from a view: a block is copied once.
+            block = b"".join((self._tail, memoryview(chunk)[:end]))
+            self._tail = chunk[end:]
+            self._block(block)
+            return
+        self._tail += chunk
+        if len(self._tail) >= BLOCK:
+            self._read(self._tail)
+            self._tail = b""
 
     def finish(self) -> LogSummary:
         """The summary of everything that was fed."""

@@ -90,6 +90,9 @@ def test_something_in_the_middle_of_a_block(notable: str, started: bool) -> None
     chunks = [STARTED * started + DECODE, BEFORE, BEFORE + NOTABLE[notable] + AFTER, AFTER]
     fast, slow = both(chunks)
     assert fast == slow
+    # The last sample is told by itself.
+    fast, slow = both([*chunks[:2], BEFORE + NOTABLE[notable]])
+    assert fast == slow
     data = b"".join(chunks)
     bulk, by_line = caught_up(data, 60_000), caught_up(data, len(data), bulk=False)
     assert told(bulk) == told(by_line)
