@@ -99,10 +99,17 @@ class Failures:
         """Whether a traceback or usage text is being read, so that any line matters."""
         return self._usage or self._traceback is not None or self._chain is not None
 
+    @property
+    def waits(self) -> bool:
+        """Whether any line still matters: something is open, or an exception to be judged."""
+        return self.open or self._raised is not None
+
     def knows(self, signatures: Iterable[Signature]) -> bool:
-        """Whether a message of only these signatures (see `signs`) gives and changes nothing."""
-        waits = self.open or self._raised is not None
-        return not waits and all(not row.ended and row.code in self._codes for row in signatures)
+        """Whether a message of only these signatures (see `signs`) gives and changes nothing.
+
+        Unless something `waits`.
+        """
+        return all(not row.ended and row.code in self._codes for row in signatures)
 
     def line(self, record: Record, line: int, now: Moment) -> Iterator[ev.Event]:
         """One line that is neither a batch nor an access line."""

@@ -12,7 +12,7 @@ from eagletui.engine.diagnosis import Signature
 from eagletui.engine.failures import signs
 from eagletui.engine.launch import PHASE_STARTS
 from eagletui.engine.logline import is_access, read_batch, read_record
-from eagletui.engine.splitter import RECORD_START, logical
+from eagletui.engine.splitter import MAX_LINE, RECORD_START, logical
 
 STEPS = re.compile(
     r"(?:Adaptive spec params updated|Switch adaptive runtime state): steps \d+ -> (\d{1,6})"
@@ -51,6 +51,8 @@ def means_nothing(line: bytes) -> bool:
 
 def meaning(line: bytes) -> Meaning:
     """Told from the text of the line alone; which time it is does not matter."""
+    if len(line) > MAX_LINE:
+        return Meaning(begins=True, more=True)
     if stamp := RECORD_START.match(line):
         line = _SOME_STAMP + line[stamp.end() :]
     return _meaning(line) if len(line) <= _REMEMBERED else _meaning.__wrapped__(line)

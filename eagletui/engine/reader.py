@@ -154,7 +154,9 @@ class LogReader:
 
     @property
     def _settled(self) -> bool:
-        return self.steady and not (self._fresh and self._first is None)
+        """Whether a line that means nothing by itself changes nothing."""
+        waits = self._failures.waits or (self._fresh and self._first is None)
+        return self.steady and not waits
 
     def _knows(self, line: bytes) -> bool:
         if holds_only_bars(line):

@@ -1,11 +1,15 @@
 """The fast way through the lines a serving log is made of: batches and access lines.
 
-Decode lines of the form met last are taken out of a block by one expression (`decodeform`). What
-is left is read by its shape. The *shape* of a line is the line with every digit made 0. A server
-writes hundreds of thousands of lines in a few hundred shapes, and everything the reader decides
-about a line it decides by its shape. So each shape is read once, in full and to the letter, and
-says where its numbers stand; lines of a known shape are then only looked up and cut. A line whose
-shape is none of the usual ones is handed out as it is, for the reader.
+Decode lines of the form met last are taken out of a block by one expression, prefill and access
+lines of the same form by another (`decodeform`). Of the few lines left most mean nothing, which
+their text tells (`messages`).
+
+Where that is not enough, lines are read by their shape. The *shape* of a line is the line with
+every digit made 0. A server writes hundreds of thousands of lines in a few hundred shapes, and
+everything the reader decides about a line it decides by its shape. So each shape is read once, in
+full and to the letter, and says where its numbers stand; lines of a known shape are then only
+looked up and cut. A line whose shape is none of the usual ones is handed out as it is, for the
+reader.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ DECODE_LITERAL = b"Decode batch"
 # A block in which a launch begins, or with a decode line of no usual shape, is read in full, line
 # by line in order.
 _READ_IN_FULL = (DECODE_LITERAL, b"server_args=", b"Load weight begin", b"' is still supported")
-# After these a line without a stamp is more than it looks, and so is one with an impossible stamp.
+# After these a line without a stamp belongs to them; so does one whose stamp is no time.
 _OPENING = (b"Traceback (most recent call last)", b"usage: ")
 _DECODE_MESSAGE = re.compile(DECODE_LITERAL + rb"[^\n]*")
 _STAMP = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
@@ -43,7 +47,7 @@ _LAST = itemgetter(-1)
 
 # The numbers of a decode line, in the order in which all releases write them: pair, form, whether
 # a usual line has it, and how it begins where lines are read by their form: such that the texts
-# are numbers in JSON, and compare as their numbers do.
+# compare as their numbers do, or are refused as JSON.
 _NUMBERS = (
     ("#running-req", re.compile(r"[0-9]{1,9}"), True, digits(1, 9)),
     ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False, rb"[1-9]" + digits(0, 8)),

@@ -115,6 +115,16 @@ def test_the_first_decode_line_that_tells_its_release_counts() -> None:
     assert fast == slow
 
 
+def test_an_exception_that_waits_goes_by_the_last_line() -> None:
+    odd = b"[2026-02-24 11:11:11] Cache flushed successfully!\n"
+    data = odd.replace(b"11:11:11", b"10:00:00") + DECODE * 9
+    data += BEFORE + TRACEBACK.replace(b"<module>", b"run") + b"E: x\n" + BEFORE
+    data += DECODE * 400 + odd + DECODE * 400
+    bulk, by_line = caught_up(data, 60_000), caught_up(data, len(data), bulk=False)
+    assert [event.stamp for event in told(by_line)][-1:] == [1771931471.0]
+    assert told(bulk) == told(by_line)
+
+
 def test_odd_lines_before_a_launch_are_its_first() -> None:
     odd = b"[2026-02-24 09:58:30] Cache flushed successfully!\n"
     for before in (BEFORE, odd + BEFORE, BEFORE + odd, BEFORE + odd + BEFORE):
