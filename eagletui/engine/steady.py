@@ -315,13 +315,15 @@ def accept_line(block: bytes, index: int) -> tuple[int, bytes]:
 
 def places(steady: Steady, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Some of the other lines, in order, each with its index among the lines of the block."""
-    texts = compress(enumerate(steady.between), steady.between)
+    between = steady.between
+    texts = compress(range(len(between)), between)
     taken, text = 0, b""
     passed = position = 0
     for line in lines:
         while (start := _start_of(line, text, position)) < 0:
             passed += text.count(b"\n", position)
-            (taken, text), position = next(texts), 0
+            taken, position = next(texts), 0
+            text = between[taken]
         passed += text.count(b"\n", position, start)
         yield taken + passed, line
         passed += 1
