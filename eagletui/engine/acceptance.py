@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from operator import and_
 
 from eagletui.engine.diagnosis import diagnosis
 from eagletui.model.diagnosis import Diagnosis
@@ -40,10 +41,10 @@ class AcceptanceWatch:
         """
         if not accept_lengths:
             return None
-        # A run that is long enough stands on one of these.
-        sampled = accept_lengths[self.needed - 1 :: self.needed]
+        # A run that is long enough stands on two of these that follow each other.
+        sampled = accept_lengths[self.needed // 2 - 1 :: self.needed // 2]
         begun = self._streak and accept_lengths[0] < _USELESS_TEXT
-        if not begun and min(sampled, default=_USELESS_TEXT) >= _USELESS_TEXT:
+        if not begun and not _holds_two_low(sampled):
             at_end = takewhile(_USELESS_TEXT.__gt__, reversed(accept_lengths))
             self._streak = sum(1 for _ in at_end)
             return None
@@ -71,3 +72,11 @@ class AcceptanceWatch:
             "was made for this target and this release (an update of SGLang can break it), or "
             "switch speculation off.",
         )
+
+
+def _holds_two_low(accept_lengths: Sequence[bytes]) -> bool:
+    """Whether two that follow each other are as those of a useless draft."""
+    if min(accept_lengths, default=_USELESS_TEXT) >= _USELESS_TEXT:
+        return False
+    low = [value < _USELESS_TEXT for value in accept_lengths]
+    return any(map(and_, low, low[1:]))

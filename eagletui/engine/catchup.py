@@ -9,6 +9,7 @@ verdict on the draft, and of each piece the last batches, which keep the chart's
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import merge
 
 from eagletui.engine.logline import read_record
 from eagletui.engine.reader import LogReader
@@ -18,8 +19,8 @@ from eagletui.engine.steady import (
     Steady,
     SteadyReader,
     accept_line,
-    first_decode,
-    holds_only_bars,
+    decode_messages,
+    places,
 )
 from eagletui.model.events import Event
 
@@ -91,28 +92,29 @@ class CatchUp:
     def _events(self, steady: Steady, block: bytes, at: float) -> Iterator[Event]:
         reader, number = self._reader, self._reader.line_number
         lines = block.split(b"\n")
-        told = {index for index, line in steady.others if not holds_only_bars(line)}
-        told |= _last_prefill(block)
         useless = self._judged(steady, block)
+        also = sorted(useless + _last_prefill(block, lines))
         passed = 0
-        for index in sorted(told | useless):
+        for index, line in merge(places(steady, reader.needed(steady)), also):
+            if index < passed:
+                continue  # a prefill line that was told for being odd
             reader.passed(_last_stamp(lines[passed : index + 1]))
-            if index in useless:
-                yield from reader.useless_draft(lines[index], number + index)
+            if (index, line) in useless:
+                yield from reader.useless_draft(line, number + index)
             else:
                 reader.skip(index - (reader.line_number - number))
-                yield from reader.feed(lines[index] + b"\n", at=at, live=False)
+                yield from reader.feed(line + b"\n", at=at, live=False)
             passed = index + 1
         reader.passed(_last_stamp(lines[passed:]))
         reader.skip(steady.lines - (reader.line_number - number))
 
-    def _judged(self, steady: Steady, block: bytes) -> set[int]:
-        """The line that proves the draft useless, by its index."""
+    def _judged(self, steady: Steady, block: bytes) -> list[tuple[int, bytes]]:
+        """The line that proves the draft useless, with its index; where there is one."""
         if not steady.samples:
-            return set()
-        self._reader.observe(first_decode(block).decode("utf-8", "replace"))
+            return []
+        self._reader.observe(decode_messages(block))
         useless = self._reader.judge(steady.accept_length)
-        return set() if useless is None else {accept_line(block, useless)[0]}
+        return [] if useless is None else [accept_line(block, useless)]
 
 
 def _last_stamp(lines: list[bytes]) -> float | None:
@@ -137,7 +139,8 @@ def _end_of_old(data: bytes) -> int:
     return data.rfind(b"\n", 0, place) + 1
 
 
-def _last_prefill(block: bytes) -> set[int]:
-    """The last prefill line, by its index among the lines."""
+def _last_prefill(block: bytes, lines: list[bytes]) -> list[tuple[int, bytes]]:
+    """The last prefill line, with its index among the lines."""
     place = block.rfind(_PREFILL_LITERAL)
-    return {block.count(b"\n", 0, place)} if place >= 0 else set()
+    index = block.count(b"\n", 0, max(place, 0))
+    return [(index, lines[index])] if place >= 0 else []

@@ -8,11 +8,22 @@ that whatever it matches the reader would have read in the same way.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
+# Nothing that follows digits here could be a digit, so they need not be given back: Python 3.11 can
+# be told, and saves a tenth.
+_KEPT = b"+" if sys.version_info >= (3, 11) else b""
+
+
+def digits(least: int, most: int) -> bytes:
+    """An expression for so many digits, followed by something else."""
+    return b"[0-9]{%d,%d}%b" % (least, most, _KEPT)
+
+
 # No rank, iteration or pair of a known release has more digits in one place.
-_DIGITS = rb"[0-9]{1,15}"
+_DIGITS = digits(1, 15)
 # The day is taken to the letter: days that no calendar has are thereby excluded.
 _BEGIN = re.compile(
     rb"(?P<day>\[[0-9]{4}-[0-9]{2}-[0-9]{2} )[0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
@@ -27,8 +38,12 @@ _CHANGES = re.compile(
 _MAY_BE = {
     "digits": _DIGITS,
     "mark": rb"[.,]",  # with the release; one file may hold the logs of two
-    "graph": rb"(?:True|False)",
+    "graph": rb"(?:Tru|Fals)e",
 }
+_ACCESS = rb"\] INFO:     [0-9:]"
+_PREFILL = rb"\] Prefill batch[.,] #"
+# No bracket: a record might begin there.
+_ANY_TEXT = rb"[ -Z\\-~]*"
 
 
 class Number(NamedTuple):
@@ -44,10 +59,13 @@ class DecodeForm(NamedTuple):
 
     Attributes:
         expression: one line with its end; a group for each number.
+        plain: what stands between them most often, a prefill line of these ranks or an access line
+            of this day; with its end, and not looked into.
         empty: which numbers its lines have not got.
     """
 
     expression: re.Pattern[bytes]
+    plain: re.Pattern[bytes]
     empty: frozenset[int]
 
 
@@ -67,16 +85,19 @@ def form_of(line: bytes, pairs: Mapping[str, str], numbers: list[Number]) -> Dec
     begin = _BEGIN.match(line)
     if begin is None or not line.isascii() or any(map(_has_digit, pairs)):
         return None
-    expression = re.escape(begin["day"]) + _CLOCK
+    stamp = re.escape(begin["day"]) + _CLOCK
     if begin["millis"]:
-        expression += re.escape(begin["millis"][:1]) + rb"[0-9]{3}"
+        stamp += re.escape(begin["millis"][:1]) + rb"[0-9]{3}"
+    expression = stamp
     position = begin.end()
     for number in numbers:
         expression += _text(line[position : number.start]) + b"(" + number.form + b")"
         position = number.end
     expression += _text(line[position:]) + rb"\n"
     empty = frozenset(index for index, number in enumerate(numbers) if not number.form)
-    return DecodeForm(re.compile(expression), empty)
+    rank = _text(line[begin.end() : line.index(b"]", begin.end())])
+    plain = stamp + b"(?:" + _ACCESS + b"|" + rank + _PREFILL + b")" + _ANY_TEXT + rb"\n"
+    return DecodeForm(re.compile(expression), re.compile(plain), empty)
 
 
 def looks_like(text: bytes, whole: bytes) -> bytes:

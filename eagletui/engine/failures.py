@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from eagletui.engine import diagnosis as dia
+from eagletui.engine.diagnosis import Signature
 from eagletui.engine.launch import Launch, Moment
 from eagletui.engine.logline import Record
 from eagletui.engine.signatures import table as sig
@@ -24,6 +25,11 @@ _CHAINED = ("During handling of the above", "The above exception was")
 _REMAINING = re.compile(r"Gracefully exiting\.\.\. Remaining number of requests (\d{1,9})")
 _UNREMARKABLE = ("Receive: obj=", "Finish: obj=", "[http_server] Error:", "Ignore import error")
 _DRAFT_CODE = ("speculative", "draft", "eagle_worker")
+STOPS = (
+    "SIGTERM received", "Gracefully exiting... ", "INFO:     Shutting down",
+    "kill_process_tree called",
+)  # fmt: skip
+_TRACKER = "resource_tracker: There appear to be"
 _ASKED_TO_STOP = (
     "KeyboardInterrupt", "asyncio.exceptions.CancelledError", "CancelledError", "SystemExit",
     "GeneratorExit",
@@ -63,6 +69,15 @@ class _Raised(NamedTuple):
     finding: dia.Finding | None
 
 
+def signs(text: str) -> tuple[Signature, ...] | None:
+    """The signatures of a message; None where it may be more to `Failures` than a sign of them."""
+    if text.startswith((*_UNREMARKABLE, *_CHAINED)):
+        return ()
+    if text.startswith((*STOPS, "usage: ")) or _TRACEBACK in text or _TRACKER in text:
+        return None
+    return sig.matching(text, "message")
+
+
 class Failures:
     """Turns lines of one launch into `Diagnosed` events."""
 
@@ -83,6 +98,18 @@ class Failures:
     def open(self) -> bool:
         """Whether a traceback or usage text is being read, so that any line matters."""
         return self._usage or self._traceback is not None or self._chain is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether any line still matters: something is open, or an exception to be judged."""
+        return self.open or self._raised is not None
+
+    def knows(self, signatures: Iterable[Signature]) -> bool:
+        """Whether a message of only these signatures (see `signs`) gives and changes nothing.
+
+        Unless something `waits`.
+        """
+        return all(not row.ended and row.code in self._codes for row in signatures)
 
     def line(self, record: Record, line: int, now: Moment) -> Iterator[ev.Event]:
         """One line that is neither a batch nor an access line."""
@@ -218,7 +245,7 @@ class Failures:
                 yield from self._terminated(self._stopping, text, line, now, ended=True)
             elif self._launch.args:
                 yield from self._concluded(now)
-        elif "resource_tracker: There appear to be" in text:
+        elif _TRACKER in text:
             yield from self._vanished(text, line, now)
 
     def _vanished(self, text: str, line: int, now: Moment) -> Iterator[ev.Event]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from eagletui.engine.acceptance import DEFAULT_INTERVAL, AcceptanceWatch
+from eagletui.engine.bars import holds_only_bars
 from eagletui.engine.failures import Failures
 from eagletui.engine.launch import PHASE_STARTS, READY, Launch, Moment
 from eagletui.engine.logline import (
@@ -18,8 +19,10 @@ from eagletui.engine.logline import (
     read_record,
     whole,
 )
+from eagletui.engine.messages import BEGINNINGS, LAUNCHER, STEPS, VERSION, meaning
 from eagletui.engine.releases import Range, Version, infer_releases
 from eagletui.engine.splitter import Line, Splitter
+from eagletui.engine.steady import Steady
 from eagletui.model import events as ev
 from eagletui.model.events import Event
 from eagletui.model.speculative import accept_rate
@@ -37,14 +40,6 @@ QUARTER = 900.0
 WIDEST_ZONE = 14 * 3600.0
 FIRST_STAMP = (-60.0, 600.0)
 """How long after its process's start a launch writes its first stamps, seconds."""
-
-_STEPS = re.compile(
-    r"(?:Adaptive spec params updated|Switch adaptive runtime state): steps \d+ -> (\d{1,6})"
-    r"(?:.*?draft_tokens \d+ -> (\d{1,6}))?"
-)
-_VERSION = re.compile(r"(?i)\bsglang(?:[ _-]version|\.__version__)[=: ]+[\"']?v?(\d[\w.]*)")
-# What the launcher writes before anything else (0.5.16 and later).
-_LAUNCHER = "UserWarning: 'python -m sglang.launch_server' is still supported"
 
 
 class _Decoding:
@@ -143,6 +138,36 @@ class LogReader:
         """Whether lines of a serving log may be read elsewhere: no line is open, nothing starts."""
         return self.at_line_start and not (self.inside or self.bars_matter or self._launcher_seen)
 
+    def needed(self, steady: Steady) -> Iterator[bytes]:
+        """Those of its other lines that become an event, or change what others become.
+
+        Where in doubt, a line is needed. It is to be fed before the next is asked for. What time
+        it is may have to be told by `passed`.
+        """
+        settled = self._settled
+        if settled and steady.quiet:
+            return
+        for line in steady.others:
+            if not (settled and self._knows(line)):
+                yield line
+                settled = self._settled
+
+    @property
+    def _settled(self) -> bool:
+        """Whether a line that means nothing by itself changes nothing."""
+        waits = self._failures.waits or (self._fresh and self._first is None)
+        return self.steady and not waits
+
+    def _knows(self, line: bytes) -> bool:
+        if holds_only_bars(line):
+            return True
+        means = meaning(line)
+        return not means.more and self._failures.knows(means.signatures)
+
+    def may_begin(self, line: bytes) -> bool:
+        """Whether a launch may be announced by this line, which is needed."""
+        return not self._launch.announced and meaning(line).begins
+
     def time_of(self, stamp: float) -> float:
         """User's clock at this log time, as far as the zone of the log is known."""
         return stamp + self._clock
@@ -214,10 +239,11 @@ class LogReader:
         verdict = self._watch.verdict(line.decode("utf-8", "replace"), number)
         return list(self._failures.degraded(verdict, self._moment(self._stamp)))
 
-    def observe(self, message: str) -> None:
-        """Releases differ in how they write batches; one message tells."""
-        if not self._seen.since and not self._seen.until:
-            self._seen = infer_releases([message])
+    def observe(self, messages: Iterable[str]) -> None:
+        """Releases differ in how they write batches; the first message with a hint tells."""
+        if self._seen == Range():
+            ranges = (infer_releases([message]) for message in messages)
+            self._seen = next(filter(Range().__ne__, ranges), Range())
 
     # --- one line --------------------------------------------------------------------------
 
@@ -244,8 +270,7 @@ class LogReader:
             self._clock = self._host_clock - shift
 
     def _line(self, line: Line) -> Iterator[Event]:
-        text = line.data.decode("utf-8", "replace")
-        record = read_record(text)
+        record = read_record(line.data.decode("utf-8", "replace"))
         if record.stamp is not None:
             if self._launcher_seen or record.text.startswith("server_args="):
                 self._align(record.stamp)
@@ -265,7 +290,7 @@ class LogReader:
             self._first = record.stamp
         if self._launch.wants_bars and "%" in message and record.stamp is None:
             yield from self._bars(message, now)
-        if _LAUNCHER in message[:400]:
+        if LAUNCHER in message[:400]:
             self._fresh, self._first = True, None
             self._launcher_seen = record.stamp is None
             if self._launch.announced or self._launch.ended:
@@ -275,9 +300,9 @@ class LogReader:
             return
         if message.startswith(PHASE_STARTS):
             yield from self._phase(record, now)
-        elif match := _STEPS.match(message):
+        elif match := STEPS.match(message):
             yield from self._steps_changed(match, now)
-        elif (stated := _VERSION.search(message)) and record.stamp is not None:
+        elif (stated := VERSION.search(message)) and record.stamp is not None:
             self._state_version(stated[1])
         for event in self._failures.line(record, line.number, now):
             yield from self._announce(event)
@@ -305,7 +330,7 @@ class LogReader:
     def _phase(self, record: Record, now: Moment) -> Iterator[Event]:
         releases = infer_releases([record.text], self._launch.releases)
         yield from self._launch.learn(releases, now)
-        begins = record.text.startswith(("Init ", "Load weight begin"))
+        begins = record.text.startswith(BEGINNINGS)
         if not self._launch.announced and begins:
             self._launch.first = self._first if self._fresh else now.stamp
             self._fresh = False
@@ -337,7 +362,7 @@ class LogReader:
     def _decode(
         self, record: Record, pairs: dict[str, str], line: Line, now: Moment
     ) -> Iterator[Event]:
-        self.observe(record.text)
+        self.observe([record.text])
         self._launch.serving = True
         running = whole(pairs, "#running-req")
         accept = number(pairs, "accept len")

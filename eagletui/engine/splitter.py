@@ -45,10 +45,14 @@ class Line(NamedTuple):
     cut: int = 0
 
 
+def plain(data: bytes) -> bytes:
+    """The same without colours."""
+    return _COLOUR.sub(b"", data) if b"\x1b" in data else data
+
+
 def logical(number: int, data: bytes, cut: int = 0) -> Iterator[Line]:
     """The logical lines in one piece between two terminators; nothing where it is empty."""
-    if b"\x1b" in data:
-        data = _COLOUR.sub(b"", data)
+    data = plain(data)
     if data[:1] != b"[" and (outer := OUTER_PREFIX.match(data)):
         data = data[outer.end() :]
     if not data.strip():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from heapq import merge
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,8 +16,8 @@ from eagletui.engine.steady import (
     Steady,
     SteadyReader,
     accept_line,
-    first_decode,
-    holds_only_bars,
+    decode_messages,
+    places,
 )
 from eagletui.model import events as ev
 from eagletui.model.base import Data
@@ -236,20 +237,22 @@ class Summariser:
         if not self._fast:
             self._read(chunk)
             return
-        block = self._tail + chunk if self._tail else chunk
         if not self._reader.at_line_start:
             # A line longer than a block is being read piecemeal.
-            end = block.find(b"\n") + 1 or len(block)
-            self._read(block[:end])
-            block = block[end:]
-        end = block.rfind(b"\n") + 1
-        if not end and len(block) >= BLOCK:
-            self._tail = b""
-            self._read(block)
-            return
-        self._tail = block[end:]
+            end = chunk.find(b"\n") + 1 or len(chunk)
+            self._read(chunk[:end])
+            chunk = chunk[end:]
+        end = chunk.rfind(b"\n") + 1
         if end:
-            self._block(block[:end])
+            # Joined from a view: a block is copied once.
+            block = b"".join((self._tail, memoryview(chunk)[:end]))
+            self._tail = chunk[end:]
+            self._block(block)
+            return
+        self._tail += chunk
+        if len(self._tail) >= BLOCK:
+            self._read(self._tail)
+            self._tail = b""
 
     def finish(self) -> LogSummary:
         """The summary of everything that was fed."""
@@ -294,30 +297,43 @@ class Summariser:
             block = block.replace(b"\r\n", b"\n")
         reader = self._reader
         steady = None if reader.inside else self._steady_reader.read(block)
-        if steady is None or (steady.samples and reader.bars_matter):
+        if steady is None:
             self._read(block)
             return
-        number = reader.line_number
-        passed = 0
-        for index, line in steady.others:
-            if reader.bars_matter or not holds_only_bars(line):
-                reader.skip(index - passed)
-                self._take(reader.feed(line + b"\n", at=0.0, live=False))
-                passed = index + 1
-        reader.skip(steady.lines - passed)
-        if steady.samples:
-            reader.observe(first_decode(block).decode("utf-8", "replace"))
-            self._steady(steady, block, number)
-
-    def _steady(self, steady: Steady, block: bytes, number: int) -> None:
+        needed = list(reader.needed(steady))
+        if steady.samples and (reader.bars_matter or any(map(reader.may_begin, needed))):
+            # It matters on which side of these lines a sample stands.
+            self._read(block)
+            return
+        end = reader.line_number + steady.lines
+        useless = self._judged(steady, block)
+        if needed or useless:
+            self._tell(steady, useless)
+        reader.skip(end - reader.line_number)
         self._samples += steady.samples
         self._running.extend_texts(steady.running)
         self._throughput.extend(steady.gen_throughput)
         self._accept.extend_texts(steady.accept_length)
-        index = self._reader.judge(steady.accept_length)
-        if index is not None:
-            passed, line = accept_line(block, index)
-            self._take(self._reader.useless_draft(line, number + passed))
+
+    def _tell(self, steady: Steady, useless: list[tuple[int, bytes]]) -> None:
+        """Have the reader read what it needs of a block."""
+        reader = self._reader
+        first = reader.line_number
+        needed = places(steady, reader.needed(steady))
+        for index, line in merge(needed, useless):
+            if (index, line) in useless:
+                self._take(reader.useless_draft(line, first + index))
+                continue
+            reader.skip(first + index - reader.line_number)
+            self._take(reader.feed(line + b"\n", at=0.0, live=False))
+
+    def _judged(self, steady: Steady, block: bytes) -> list[tuple[int, bytes]]:
+        """The line that proves the draft useless, with its index; where there is one."""
+        if not steady.samples:
+            return []
+        self._reader.observe(decode_messages(block))
+        useless = self._reader.judge(steady.accept_length)
+        return [] if useless is None else [accept_line(block, useless)]
 
     def _read(self, data: bytes) -> None:
         """The slow way, for any bytes."""

@@ -34,6 +34,15 @@ _ROWS: dict[Where, tuple[Signature, ...]] = {
 }
 
 
+def matching(text: str, where: Where) -> tuple[Signature, ...]:
+    """All rows that this line matches, whatever is known."""
+    return tuple(
+        row
+        for row in _ROWS[where]
+        if any(hint in text for hint in row.hints) and row.pattern.search(text)
+    )
+
+
 def find(text: str, where: Where, context: Context, *, line: int | None = None) -> Finding | None:
     """The first row of the table that this line matches."""
     for row in _ROWS[where]:
