@@ -168,7 +168,7 @@ def _verdict(side: Side, base: Side, concurrency: int, alike: Likeness) -> Verdi
         if not against:
             against += _hidden(change, new, old)
         elif alike.nccl_alone and against == [*alike.obstacles]:
-            against.append(_beside(change, new, old))
+            against += _hidden(change, new, old) or _beside(change, new, old)
     if against or change is None or new is None or old is None:
         return Verdict(
             run=side.run.id,
@@ -213,14 +213,14 @@ def _hidden(change: Ratio, new: Figures, old: Figures) -> list[str]:
     return [f"{_failures(who, cell)}: it may be faster only without them"]
 
 
-def _beside(change: Ratio, new: Figures, old: Figures) -> str:
+def _beside(change: Ratio, new: Figures, old: Figures) -> list[str]:
     """How two stand beside each other whose NCCL environments are what was tried."""
     judged = call(change, repeats=len(new.speeds), other_repeats=len(old.speeds))
     size = f"{change.value:.2f}×"
     if change.interval is not None:
         size += f" ({change.interval.low:.2f} to {change.interval.high:.2f})"
-    inside = ", inside the noise" if judged == "tie" else ""
-    return f"with the same speculative setting, tok/s of the two are {size}{inside}"
+    stand = f"with the same speculative setting, tok/s of the two are {size}"
+    return [stand, *_why(change, judged, new, old)]
 
 
 def _failures(who: str, cell: Figures) -> str:

@@ -6,6 +6,7 @@ import argparse
 import lzma
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,15 @@ def test_a_help_that_breaks_off_is_seen_to() -> None:
     assert untold("no usage at all\n  --flag X\n", ()) == ()
     usage = "usage: x [-h] --a A [--b | --no-b] [-c {d,-e}] [--f-g [F ...]] h-i\n\n --j"
     assert untold(usage, ()) == ("-h", "--a", "--b", "-c", "--f-g")
+
+
+@pytest.mark.parametrize(
+    "started",
+    ["launch_server.py", "python3 -m sglang.launch_server", "env -i python --x -m sglang"],
+)
+def test_how_it_was_started_is_no_option(started: str) -> None:
+    """argparse names the whole command from Python 3.14 on."""
+    assert untold(f"usage: {started} [-h] --model-path MODEL\n\n", ()) == ("-h", "--model-path")
 
 
 def test_each_way_of_writing() -> None:

@@ -308,12 +308,12 @@ def test_under_another_nccl_profile_no_speed_up_is_claimed_whatever_else_is_alik
     found = compare([_chain(), other])
     verdict = _only(found)
     assert (verdict.verdict, verdict.ratio, verdict.low) == ("not comparable", None, None)
-    first, beside = verdict.why.split("; ")
+    first, beside, *also = verdict.why.split("; ")
     assert first.startswith("the baseline was measured under another NCCL environment (NCCL_")
     assert beside.startswith(
         f"with the same speculative setting, tok/s of the two are {speed / 108.0:.2f}× ("
     )
-    assert "noise" not in beside
+    assert also == [ONE_REPEAT]
     assert [side.cells[0].tok_s for side in found.sides] == pytest.approx([108.0, speed])
     assert found.break_even == ()
     assert all(one.unlike for one in found.differences)
@@ -325,7 +325,18 @@ def test_a_difference_inside_the_noise_is_called_so_between_nccl_profiles_too() 
     assert why.split("; ")[1].startswith(
         "with the same speculative setting, tok/s of the two are 1.00×"
     )
-    assert why.endswith("inside the noise")
+    assert why.endswith("; the interval holds 1")
+
+
+@pytest.mark.parametrize("failed", [4, 16])
+def test_failed_requests_are_said_between_nccl_profiles_too(failed: int) -> None:
+    """And no figure is given where they may be the difference."""
+    quicker = replace(
+        _chain(environment={}), id="b" * 12, cells=(_cell(137.0, accepted=(100, 56, 100)),)
+    )
+    verdict = _only(compare([_chain(), _failing(quicker, failed)]))
+    assert f"{failed} of its {32 + failed} requests failed" in verdict.why
+    assert ("×" in verdict.why) == (failed == 4)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,10 @@ def untold(text: str, options: tuple[Option, ...]) -> tuple[str, ...]:
     """
     told = {flag for option in options for flag in option.flags}
     usage = _OTHERWISE.sub("", text.partition("usage:")[2].partition("\n\n")[0])
-    return tuple(flag for flag in dict.fromkeys(_USED.findall(usage)) if flag not in told)
+    # Before the first bracket stands how it was started: from Python 3.14 `python3 -m sglang…`.
+    _, bracket, named = usage.partition("[")
+    used = dict.fromkeys(_USED.findall(bracket + named))
+    return tuple(flag for flag in used if flag not in told)
 
 
 def _option(line: str) -> Option | None:
