@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import aiohttp
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.model.bodies import body_of
 from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.jsontext import read_json
 from eagletui.model.safe import excerpt
 
 # Newer releases serve both; it is in 0.5.23 and not in 0.4.6.
@@ -84,7 +84,7 @@ async def tokenize(
 
 def _ids(body: bytes) -> tuple[int, ...] | None:
     try:
-        found = json.loads(body)
+        found = read_json(body)
     except ValueError:
         return None
     tokens = found.get("tokens") if isinstance(found, dict) else None

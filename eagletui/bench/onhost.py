@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from eagletui.bench.load import Heard, Load, Moving, reply_from
 from eagletui.model.errors import HostError
+from eagletui.model.jsontext import read_json
 from eagletui.model.safe import safe
 
 _PARTS = ("stream_meter", "bench_client")
@@ -149,7 +150,7 @@ async def _listen(channel: Channel, heard: Heard) -> float:
 
 def _line(line: bytes) -> Mapping[str, Any]:
     try:
-        found = json.loads(line)
+        found = read_json(line)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from eagletui.bench.plan import Prompt
 from eagletui.model.errors import UsageError
+from eagletui.model.jsontext import read_json, whole_characters
 from eagletui.model.refused import reason, to_read
 from eagletui.model.text import visible
 
@@ -67,7 +68,7 @@ def find_prompts(given: str, requests: int | None = None) -> tuple[str, tuple[Pr
             f"There is no set of prompts {visible(given)!r}, and no such file.",
             advice=f"Sets: {', '.join(SETS)}.",
         )
-    return path.name, read_prompts(path, requests or ENOUGH)
+    return visible(path.name), read_prompts(path, requests or ENOUGH)
 
 
 def file_of(given: str) -> Path:
@@ -175,7 +176,7 @@ def _from_lines(file: BinaryIO, name: str, *, objects: bool) -> Iterator[Prompt]
             yield Prompt(text=text)
             continue
         try:
-            value = json.loads(text)
+            value = read_json(text)
         except ValueError as error:
             raise UsageError(
                 f"{name}, line {number}: no JSON ({error}).",
@@ -203,9 +204,13 @@ def _from_array(file: BinaryIO, name: str) -> Iterator[Prompt]:
             if at >= len(text) or text[at] == "]":
                 break
             try:
+                begins = at
                 value, at = json_decoder.raw_decode(text, at)
+                whole_characters(value, text[begins:at])
+            except RecursionError:
+                raise UsageError(f"{name}: the JSON array is nested too deeply.") from None
             except ValueError as error:
-                if ended:
+                if ended or at != begins:
                     raise UsageError(f"{name}: the JSON array is broken ({error}).") from None
                 break
             if (prompt := prompt_of(value)) is not None:

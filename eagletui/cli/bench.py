@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from pathlib import Path
@@ -129,6 +130,8 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     Cells run in turn, each concurrency in each repeat. Ctrl-C keeps what was measured. The exit
     status is 1 where a cell ended early or a request failed, and 130 after Ctrl-C.
     """
+    import msgspec
+
     from eagletui.bench.measure import CANCELLED
     from eagletui.cli.bench_out import OutFile
     from eagletui.cli.bench_words import Teller, notes, table
@@ -140,12 +143,17 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     teller = Teller(sys.stderr, live=sys.stderr.isatty())
     run, said, _ = asyncio.run(_attended(measure, asked, teller, out))
     teller.close()
-    _keep(run, out, options["export"])
+    unwritten = _written(run, out)
     if as_json:
         echo_json(_document(run, said))
+    elif unwritten is not None:
+        click.echo(msgspec.json.encode(run).decode())
     else:
         for line in (*table(run), *notes(run, said)):
             click.echo(visible(line))
+    problems = [unwritten, _exported(run, options["export"]) if options["export"] else None]
+    for problem in filter(None, problems):
+        raise problem
     if CANCELLED in said:
         ctx.exit(INTERRUPTED)
     if run.partial or any(sent.error for cell in run.cells for sent in cell.requests):
@@ -224,25 +232,49 @@ def _check_writable(path: Path | None) -> None:
         ) from None
 
 
-def _keep(run: Any, out: Any, export: Path | None) -> None:
+def _written(run: Any, out: Any) -> EagletuiError | None:
+    """Write the file of --out; what kept it from being written."""
+    try:
+        if out is not None:
+            out.write(run)
+    except OSError as error:
+        return EagletuiError(
+            f"{out.name} could not be written: {reason(error)}.",
+            meaning="The run stands on standard output instead, as JSON.",
+            advice=to_write(error),
+        )
+    return None
+
+
+def _exported(run: Any, export: Path) -> EagletuiError | None:
+    """Add its lines to a file, all or none of them; what kept them from it."""
     import msgspec
 
     from eagletui.bench.export import rows
 
+    data = b"".join(msgspec.json.encode(row) + b"\n" for row in rows(run))
     try:
-        if out is not None:
-            out.write(run)
-        if export is not None:
-            with export.open("ab") as file:
-                for row in rows(run):
-                    file.write(msgspec.json.encode(row) + b"\n")
+        with export.open("ab", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            try:
+                _write_all(file, data)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    file.truncate(size)
+                raise
     except OSError as error:
-        click.echo(msgspec.json.encode(run).decode())
-        raise EagletuiError(
-            f"The run could not be written: {reason(error)}.",
-            meaning="It stands on standard output instead, as JSON.",
+        return EagletuiError(
+            f"{visible(str(export))} could not be written: {reason(error)}.",
+            meaning="It is as it was before.",
             advice=to_write(error),
-        ) from None
+        )
+    return None
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    """All of it: a disk that becomes full takes a part first."""
+    while data:
+        data = data[file.write(data) :]
 
 
 def _document(run: Any, said: list[str]) -> dict[str, Any]:

@@ -31,10 +31,11 @@ class OutFile:
 
     def __init__(self, path: Path, *, force: bool) -> None:
         self._path = path
+        self.name = visible(str(path))
         # `os.path` calls a name that no file can have absent; `Path` fails.
         file = os.path.isfile(path)
         self._special = os.path.exists(path) and not file
-        name = visible(str(path))
+        name = self.name
         if os.path.isdir(path):
             raise UsageError(f"{name} is a folder.", advice="Name a file in it.")
         if file and not force:
@@ -60,7 +61,7 @@ class OutFile:
         try:
             await asyncio.to_thread(self.write, run)
         except OSError as error:
-            said(f"{visible(str(self._path))} could not be written yet: {reason(error)}.")
+            said(f"{self.name} could not be written yet: {reason(error)}.")
 
     def write(self, run: Run) -> None:
         """Write the run.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from typing import Any
 
 import click
@@ -11,7 +13,8 @@ from eagletui import __version__
 from eagletui.cli.errors import SpokenError
 from eagletui.cli.options import Number, host_options, record_option, watch_options
 from eagletui.cli.quiet import quiet_libraries
-from eagletui.model.errors import EagletuiError
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.text import is_text, visible
 
 # name → "module:attribute" of its click command and its one line of help; one row a command.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -59,6 +62,18 @@ class LazyGroup(click.Group):
         """List the commands from the table, importing none."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse what is no text, before anything is measured for it; a file may be called so."""
+        for arg in args:
+            if not is_text(arg) and not any(map(os.path.exists, (arg, arg.partition("=")[2]))):
+                refused = UsageError(
+                    f"{visible(arg)} is no text in {sys.getfilesystemencoding().upper()}.",
+                    advice="Type it in a terminal that writes UTF-8; a file that is called so has "
+                    "to be there.",
+                )
+                raise SpokenError(refused)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run, turning our own errors into words and an exit status."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from itertools import chain
@@ -14,6 +13,7 @@ from eagletui.engine.imported.generate import is_reply, run_of_replies
 from eagletui.engine.imported.problem import ImportProblem
 from eagletui.engine.imported.serving import is_serving, runs_of_serving
 from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.jsontext import read_json
 from eagletui.model.safe import safe
 from eagletui.store.runs.exported import Exported, is_ours, read_export
 
@@ -90,7 +90,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Any]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = read_json(line)
             except (ValueError, RecursionError) as error:
                 if number == 1 and (whole := _whole(path)) is not None:
                     yield number, whole
@@ -108,7 +108,7 @@ def _whole(path: Path) -> object | None:
     if path.stat().st_size > LINE_LIMIT:
         return None
     try:
-        found: object = json.loads(path.read_bytes())
+        found: object = read_json(path.read_bytes())
     except (ValueError, RecursionError):
         return None
     return found

@@ -17,6 +17,7 @@ from eagletui.host.channel import Channel
 from eagletui.host.within import within
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import CommandTimeout, EagletuiError, HostError
+from eagletui.model.jsontext import read_json
 
 LONGEST = 8 << 20
 """Bytes of one answer."""
@@ -107,7 +108,7 @@ class Conversation:
 
     def _take(self, line: bytes) -> None:
         try:
-            told = json.loads(line)
+            told = read_json(line)
             answer = self._waiting.get(told["id"])
             found, ended = told.get("answer"), told.get("ended", "")
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

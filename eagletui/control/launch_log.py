@@ -26,6 +26,7 @@ class LaunchLog:
         ready: whether the ready line was read.
         ended: whether a line said that the launch is over.
         moved: monotonic time of the last byte.
+        heard: whether any byte was read.
         phases: seconds by phase, as the log tells.
         load_seconds: from its first line to the ready line; None before that.
     """
@@ -48,6 +49,7 @@ class LaunchLog:
         self.ready = False
         self.ended = False
         self.moved = time.monotonic()
+        self.heard = False
         self.phases: dict[str, float] = {}
         self.load_seconds: float | None = None
         self.version = ""
@@ -67,7 +69,7 @@ class LaunchLog:
         try:
             async for chunk in chunks:
                 if chunk.data:
-                    self.moved = time.monotonic()
+                    self.moved, self.heard = time.monotonic(), True
                 if chunk.gap:
                     self._read(self._shown.cut())
                     self._reader.gap()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from eagletui.engine.command import parse_command
 from eagletui.engine.loads import read_loads
 from eagletui.host.base import Host
 from eagletui.model.bodies import body_of
+from eagletui.model.jsontext import read_json
 from eagletui.model.literals import Literals, literals_of
 
 _TIMEOUT = 3.0
@@ -103,7 +103,7 @@ class ServerHttp:
             if reply.status != 200:
                 return f"HTTP {reply.status}: {body[:200].decode('utf-8', 'replace')}"
         try:
-            answer = json.loads(body)
+            answer = read_json(body)
         except ValueError:
             return f"no JSON: {body[:200].decode('utf-8', 'replace')}"
         meta = answer.get("meta_info") if isinstance(answer, dict) else None
@@ -144,7 +144,7 @@ def _value(argv: Sequence[str], flag: str) -> str | None:
 def _old_load(body: bytes) -> int | None:
     """`/get_load` (0.4.10 to 0.5.21): one entry a DP rank."""
     try:
-        reply = json.loads(body)
+        reply = read_json(body)
     except ValueError:
         return None
     ranks = reply if isinstance(reply, list) else [reply]

@@ -19,6 +19,8 @@ AGAIN = 0.2
 """Seconds until a log that ended is opened again."""
 LAST_WORDS = 1.5
 """Seconds for the last lines of a process that died to arrive."""
+FIRST_WORDS = 5.0
+"""The same where nothing of its log has come yet: a busy host takes a while to begin."""
 ENDING = 15.0
 """Seconds between the line that ends a launch and the end of its process."""
 
@@ -72,8 +74,11 @@ class Watching:
         return DONE
 
     async def _died(self, log: LaunchLog, reading: asyncio.Future[None]) -> Happened:
-        end = time.monotonic() + LAST_WORDS
-        while time.monotonic() < end and not reading.done():
+        begun = time.monotonic()
+        while not reading.done():
+            waited = time.monotonic() - begun
+            if waited >= (LAST_WORDS if log.heard else FIRST_WORDS):
+                break
             await asyncio.sleep(0.1)
             if time.monotonic() - log.moved > 0.5 and log.verdict is not None:
                 break

@@ -6,11 +6,11 @@ MI300X and MI355X and Radeon cards in it; a value is `{"value": 239, "unit": "W"
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from eagletui.model.jsontext import read_json
 from eagletui.model.server import Gpu
 from eagletui.model.text import visible
 
@@ -65,7 +65,7 @@ def _cards(output: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The tool's complaints may stand before the JSON."""
     start = re.search(rb"^[\[{]", output, re.MULTILINE)
     try:
-        found: Any = json.loads(output[start.start() :]) if start else ()
+        found: Any = read_json(output[start.start() :]) if start else ()
     except (ValueError, RecursionError):
         return
     cards = found.get("gpu_data") if isinstance(found, dict) else found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import csv
-import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from eagletui.host import amdsmi
 from eagletui.host.base import Host
 from eagletui.model.base import Data
 from eagletui.model.errors import HostError
+from eagletui.model.jsontext import read_json
 from eagletui.model.server import Gpu
 from eagletui.model.text import visible
 
@@ -271,7 +271,7 @@ def parse_rocm(output: bytes) -> tuple[Gpu, ...]:
     """`rocm-smi --json`; empty when it is something else."""
     start = output.find(b"{")
     try:
-        cards = json.loads(output[start:]) if start >= 0 else {}
+        cards = read_json(output[start:]) if start >= 0 else {}
     except (ValueError, RecursionError):
         return ()
     gpus = []

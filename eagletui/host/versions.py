@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 
@@ -10,6 +9,7 @@ from eagletui.host import shell
 from eagletui.host.base import Host
 from eagletui.host.processes import RawServer
 from eagletui.model.errors import HostError
+from eagletui.model.jsontext import read_json
 from eagletui.model.text import visible
 
 # Folders with the package's metadata: those the process has mapped libraries from, then those
@@ -78,7 +78,7 @@ async def installed_versions(host: Host, python: str) -> dict[str, str]:
     # `-I`: nothing of the folder we happen to be in.
     done = await host.run([python, "-I", "-c", _ASK], timeout=_ASK_SECONDS, limit=65536)
     try:
-        told = json.loads(done.stdout) if done.ok else {}
+        told = read_json(done.stdout) if done.ok else {}
     except (ValueError, RecursionError):
         return {}
     found = {}

@@ -177,7 +177,7 @@ def _verdict(side: Side, base: Side, concurrency: int, alike: Likeness) -> Verdi
             low=None,
             high=None,
             verdict="not comparable",
-            why="; ".join(against),
+            why="; ".join((*against, *alike.noted)),
             unlike=alike.unlike,
         )
     judged = call(change, repeats=len(new.speeds), other_repeats=len(old.speeds))

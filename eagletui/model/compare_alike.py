@@ -188,7 +188,7 @@ def likeness(run: Run, baseline: Run) -> Likeness:
     else:
         obstacles += [f"{text}, and another speculative setting" for text in said]
     nccl = _nccl(run, baseline)
-    nccl_alone = bool(nccl) and same_setting and not obstacles
+    nccl_alone = bool(nccl) and same_setting and not obstacles and not noted
     if nccl:
         unlike.append("NCCL environment")
         obstacles.append(f"the baseline was measured under another NCCL environment ({nccl})")

@@ -147,7 +147,7 @@ def acceptance_by_position(
 def ratio_of_sums(strata: Sequence[Stratum]) -> float | None:
     """Σ over / Σ under of all repeats together; None where nothing is below the line."""
     under = math.fsum(value for stratum in strata for value in stratum.under)
-    if under <= 0.0:
+    if under <= _LEAST:
         return None
     return math.fsum(value for stratum in strata for value in stratum.over) / under
 

@@ -13,7 +13,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 
 
@@ -26,6 +26,11 @@ def visible(text: str) -> str:
         return text
     text = _ESCAPES.sub("", text).replace("\t", "    ")
     return _UNSAFE.sub("·", text)
+
+
+def is_text(text: str) -> bool:
+    """Whether it can be written: bytes that are no UTF-8 become characters that cannot."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def visible_value(value: Any) -> Any:

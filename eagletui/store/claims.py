@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eagletui.model.errors import EagletuiError
+from eagletui.model.jsontext import read_json
 from eagletui.model.text import visible
 
 
@@ -56,7 +57,7 @@ def claimed(folder: Path, server: str, name: str) -> Iterator[None]:
 
 def _refused(server: str, holder: bytes) -> AlreadyMeasured:
     try:
-        found = json.loads(holder)
+        found = read_json(holder)
     except ValueError:
         found = {}
     found = found if isinstance(found, dict) else {}

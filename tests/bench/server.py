@@ -37,12 +37,14 @@ class FakeServer:
         self,
         *,
         chunk: int = 2,
+        pace: float = 0.002,
         misbehave: Misbehave = lambda _: "",
         continuous: bool = True,
         spec: bool = True,
         native_repeats: bool = True,
     ) -> None:
         self.chunk = chunk
+        self.pace = pace
         self.misbehave = misbehave
         self.continuous = continuous
         self.spec = spec
@@ -113,7 +115,7 @@ class FakeServer:
         self.prompted += prompt
         text, count, steps = "", 0, 0
         while count < total:
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(self.pace)
             size = min(self.chunk, total - count)
             count += size
             steps += 1

@@ -248,7 +248,8 @@ async def test_the_page_of_metrics_is_not_read_while_it_measures_where_loads_tel
             asyncio.get_running_loop().call_later(0.4, lambda: during.extend(server.asked))
         return "hang" if number == 2 else ""
 
-    async with serving(misbehave=misbehave) as server:
+    # A request lasts for several looks: steps are seen to be made while one runs.
+    async with serving(misbehave=misbehave, pace=0.03) as server:
         server.loads = loads
         what = plan(concurrencies=(1,), repeats=1, gap_s=0.5)
         found = await Bench(server, what).run()

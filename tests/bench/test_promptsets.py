@@ -86,6 +86,10 @@ def test_a_conversation_keeps_its_messages_up_to_the_users_last(tmp_path: Path) 
         (b'{"prompt": "a"}\n{"prompt"\n', "line 2: no JSON"),
         (b'["a", "b', "the JSON array is broken"),
         (b'["a", \xff]', "no text in UTF-8"),
+        (b'{"prompt": ' + b"[" * 200_000, "line 1: no JSON .it is nested too deeply"),
+        (b'["a", ' + b"[" * 200_000, "the JSON array is nested too deeply"),
+        (b'{"prompt": "\\ud800 x"}\n', "line 1: no JSON .it holds half of a character"),
+        (b'["a", "\\ud800 x", "b"]', "the JSON array is broken .it holds half of a character"),
     ],
 )
 def test_what_is_no_file_of_prompts_is_said(tmp_path: Path, content: bytes, words: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import importlib
 import json
 import os
 import signal
@@ -11,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import pytest
@@ -37,6 +39,7 @@ from tests.bench.server import FakeServer
 from tests.store.runs.made import made_cell, made_run
 
 Start = Callable[..., FakeServer]
+bench_command = importlib.import_module("eagletui.cli.bench")
 
 
 @pytest.fixture
@@ -313,6 +316,42 @@ def test_a_full_disk_loses_nothing(start: Start) -> None:
     assert "could not be written: No space left on device" in result.stderr
     run = msgspec.json.decode(result.stdout.splitlines()[0], type=Run)
     assert len(run.cells[0].requests) == 4
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("words", [("--json",), ()])
+def test_an_export_that_is_refused_is_named_and_costs_nothing_else(
+    start: Start, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    out = tmp_path / "run.json"
+    result = bench(
+        start(), "--repeats", "1", "--out", out, "--export", "/dev/full", "--name", "n", *words
+    )
+    assert result.exit_code == 1
+    assert "/dev/full could not be written: No space left on device" in result.stderr
+    assert len(msgspec.json.decode(out.read_bytes(), type=Run).cells) == 1
+    if words:
+        assert set(json.loads(result.stdout)) == {"run", "figures", "cells", "notes"}
+    else:
+        assert result.stdout.startswith("n · ")
+
+
+def test_an_export_is_made_longer_by_whole_lines_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that becomes full takes the beginning."""
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b'{"tag": "before"}\n')
+
+    def half(file: BinaryIO, data: bytes) -> None:
+        file.write(data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(bench_command, "_write_all", half)
+    problem = bench_command._exported(made_run(), path)
+    assert problem is not None
+    assert problem.what == f"{path} could not be written: No space left on device."
+    assert path.read_bytes() == b'{"tag": "before"}\n'
 
 
 def _environment() -> dict[str, str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,35 @@ def test_every_command_explains_itself_and_has_json(name: str) -> None:
 
 def test_an_unknown_command_is_wrong_usage() -> None:
     assert CliRunner().invoke(main, ["nonsense"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bench", "--url", "http://127.0.0.1:1", "--name", "\udce9"],
+        ["bench", "--url", "http://127.0.0.1:1/\udce9"],
+        ["runs", "note", "x", "caf\udce9"],
+        ["runs", "tag", "x", "--name=\udce9"],
+        ["--host", "\udce9"],
+    ],
+)
+def test_what_is_no_text_is_wrong_usage(words: list[str]) -> None:
+    """Once it was measured first, and lost when it was to be written."""
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "is no text in UTF-8" in result.stderr
+    assert "\udce9" not in result.stderr
+
+
+def test_a_file_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(bytes(tmp_path) + b"/\xe9.log"))
+    try:
+        path.write_text("[2026-01-01 00:00:00] The server is fired up and ready to roll!\n")
+    except OSError:
+        pytest.skip("this disk takes UTF-8 alone")
+    result = CliRunner().invoke(main, ["log", str(path)])
+    assert result.exit_code == 0, result.stderr
+    assert "·.log: " in result.output
 
 
 def test_nothing_to_watch_is_wrong_usage() -> None:

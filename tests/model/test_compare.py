@@ -340,13 +340,24 @@ def test_failed_requests_are_said_between_nccl_profiles_too(failed: int) -> None
 
 
 @pytest.mark.parametrize(
-    "fields", [{"temperature": 0.6}, {"digest": "b" * 64}, {"speculative": Speculative()}]
+    ("fields", "said"),
+    [
+        ({"temperature": 0.6}, "another temperature"),
+        ({"digest": "b" * 64}, "another prompt set"),
+        ({"speculative": Speculative()}, "another NCCL environment"),
+        ({"gpus": ("NVIDIA H200",) * 8}, "another GPU"),
+        ({"versions": {"sglang": "0.5.22"}}, "another release"),
+    ],
 )
-def test_what_differs_in_more_than_nccl_gets_no_figure(fields: dict[str, object]) -> None:
+def test_what_differs_in_more_than_nccl_gets_no_figure(
+    fields: dict[str, object], said: str
+) -> None:
     other = replace(_chain(environment={}, **fields), id="b" * 12)
     verdict = _only(compare([_chain(), other], _chain().id))
     assert verdict.verdict == "not comparable"
-    assert "×" not in verdict.why
+    assert "another NCCL environment" in verdict.why
+    assert said in verdict.why
+    assert "tok/s of the two" not in verdict.why
 
 
 def test_another_variable_is_no_other_nccl_profile() -> None:

@@ -223,6 +223,7 @@ def test_many_requests_cost_no_more_than_they_may() -> None:
 def test_a_ratio_of_sums_without_anything_below_the_line() -> None:
     assert ratio_of_sums([]) is None
     assert ratio_of_sums([Stratum((1.0,), (0.0,))]) is None
+    assert ratio_of_sums([Stratum((1e15,), (1e-300,))]) is None  # no infinite speed
     assert resampled([Stratum((1.0, 1.0), (0.0, 0.0))]) == ()
     assert resampled([Stratum((1.0, 1.0), (0.0, 5e-324))]) == ()
     assert set(resampled([Stratum((0.0, 0.0), (1.0, 2.0))])) == {0.0}

@@ -64,14 +64,16 @@ def change(verdict: Verdict | None) -> str:
     return text
 
 
-MOST_UNLIKE = 2
-"""Things that are another than the baseline's, named with the verdict; `why` has them all."""
+ROOM = 40 - len("not comparable: another ")
+"""Characters for what is another than the baseline's, beside the verdict; `why` has it all."""
 
 
 def unlike(verdict: Verdict) -> str:
     """`release, GPU`: what is another than the baseline's; "" where all is alike."""
-    more = ("…",) if len(verdict.unlike) > MOST_UNLIKE else ()
-    return ", ".join((*verdict.unlike[:MOST_UNLIKE], *more))
+    names = list(verdict.unlike)
+    while len(names) > 1 and len(", ".join(names)) > ROOM:
+        names = [*names[: -2 if names[-1] == "…" else -1], "…"]
+    return ", ".join(names)
 
 
 def _verdict(cell: _Cell) -> str:

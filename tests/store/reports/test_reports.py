@@ -159,6 +159,8 @@ UNLIKE: tuple[tuple[dict[str, object], str, str], ...] = (
      "the baseline was measured under another NCCL environment (NCCL_ALGO)"),
     ({"versions": {"sglang": "0.5.22"}, "gpus": ("B200",), "topology": "PCIe"},
      "faster: another release, GPU, …", "another release (0.5.22, not 0.5.16); another GPU"),
+    ({"versions": {"sglang": "0.5.22"}, "environment": {"NCCL_ALGO": "Tree"}},
+     "not comparable: another release, …", "the baseline was measured under another NCCL"),
 )  # fmt: skip
 
 
