@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from eagletui.bench.plan import Prompt
 from eagletui.model.benchmarking import Moment, Subject, Wish
 from eagletui.model.speculative import Speculative
 from eagletui.tui import prompt_files
@@ -20,6 +22,7 @@ from eagletui.tui.app import EagleApp
 from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text_of, typed
 from eagletui.tui.benching import cell_lines, plan_words, setting, wish_words
 from eagletui.tui.config import HostSettings, Settings
+from eagletui.tui.prompt_files import PromptFiles
 from eagletui.tui.screens.bench import BenchScreen
 from eagletui.tui.screens.confirm import Confirm
 from eagletui.tui.screens.main import MainScreen
@@ -190,17 +193,87 @@ async def test_a_file_of_prompts_says_how_many_requests_it_makes(tmp_path: Path)
         assert "6 cells, 192 requests of" in screen_text(app)
 
 
-async def test_a_disk_that_does_not_answer_is_given_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    answer = threading.Event()
-    monkeypatch.setattr(prompt_files, "find_prompts", lambda *_: answer.wait(60))
-    try:
-        looked = await prompt_files.look("/far/away", wait=0.05)
-    finally:
-        answer.set()
+class DeadDisk:
+    """A disk on which every read hangs until the test is over, or until `answer` is set."""
+
+    def __init__(self) -> None:
+        self.answer = threading.Event()
+        self.reads: list[tuple[object, ...]] = []
+        self.ended = 0
+
+    def __call__(self, *asked: object) -> tuple[str, tuple[Prompt, ...]]:
+        self.reads.append(asked)
+        self.answer.wait(20)
+        self.ended += 1
+        return "far", (Prompt(text="one"), Prompt(text="two"))
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[DeadDisk]:
+    found = DeadDisk()
+    monkeypatch.setattr(prompt_files, "find_prompts", found)
+    yield found
+    found.answer.set()
+
+
+def test_leaving_does_not_wait_for_a_disk_that_does_not_answer(disk: DeadDisk) -> None:
+    looked = asyncio.run(PromptFiles(wait=0.05).look("/far/away"))
+    # `asyncio.run` is over, and the read is not.
+    assert (len(disk.reads), disk.ended) == (1, 0)
     assert looked.prompts is None
     assert looked.problem == "could not be read in 0 s."
+
+
+async def test_a_disk_that_does_not_answer_is_asked_once(disk: DeadDisk) -> None:
+    files = PromptFiles(wait=0.05)
+    before = threading.active_count()
+    await files.look("/far/away")
+    for given in ("/far/away", "/far/./away", "/far//away") * 10:
+        looked = await files.look(given, 8)
+        assert looked.problem == "is still being read."
+        assert looked.said == (
+            f"{given} is still being read. Its disk does not answer: name a file on another one."
+        )
+    assert (await files.look("/far/other")).problem == "could not be read in 0 s."
+    assert disk.reads == [("/far/away", None), ("/far/other", None)]
+    assert threading.active_count() == before + 2
+
+
+async def test_a_disk_that_answers_again_is_asked_again(disk: DeadDisk) -> None:
+    files = PromptFiles(wait=0.05)
+    await files.look("/far/away")
+    disk.answer.set()
+    for thread in [thread for thread in threading.enumerate() if thread.name == "aside"]:
+        thread.join(60)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (await files.look("/far/away", 8)).prompts == 2
+    assert disk.reads == [("/far/away", None), ("/far/away", 8)]
+
+
+async def test_a_look_waits_for_the_one_before_it(disk: DeadDisk) -> None:
+    files = PromptFiles()
+    first = asyncio.ensure_future(files.look("/far/away"))
+    await asyncio.sleep(0)
+    first.cancel()
+    second = asyncio.ensure_future(files.look("/far/away", 8))
+    await asyncio.sleep(0)
+    assert len(disk.reads) == 1
+    disk.answer.set()
+    assert (await second).prompts == 2
+    assert disk.reads == [("/far/away", None), ("/far/away", 8)]
+
+
+async def test_each_enter_on_a_dead_disk_says_so_and_reads_nothing(disk: DeadDisk) -> None:
+    async with running(FakeBenchmarker(), size=(120, 30)) as (app, pilot):
+        app.prompt_files = PromptFiles(wait=0.05)
+        await typed_prompts(pilot, "/far/away")
+        for _ in range(3):
+            await press(pilot, "down", "enter")
+            await looked_at(pilot)
+            field = next(row for row in screen_text(app).splitlines() if "prompts  " in row)
+            assert "✖ is still being read" in field
+        assert len(disk.reads) == 1
 
 
 async def test_cells_come_in_and_what_spoils_them_is_said() -> None:

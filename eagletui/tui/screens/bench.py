@@ -19,7 +19,7 @@ from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text
 from eagletui.tui.benching import load_words, moment_lines, plan_words, refusal
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import line, page, wrap
-from eagletui.tui.prompt_files import Looked, known, look
+from eagletui.tui.prompt_files import Looked, known
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
@@ -160,7 +160,8 @@ class BenchScreen(EagleScreen):
             self.run_worker(self._read_prompts(self._wish), group="prompts", exclusive=True)
 
     async def _read_prompts(self, wish: Wish) -> None:
-        self.post_message(PromptsLooked(await look(wish.prompts, wish.requests)))
+        looked = await self.eagle.prompt_files.look(wish.prompts, wish.requests)
+        self.post_message(PromptsLooked(looked))
 
     @on(PromptsLooked)
     def _prompts_looked(self, message: PromptsLooked) -> None:
