@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import string
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ from eagletui.bench.promptsets import find_prompts
 from eagletui.cli.reaching import connected
 from eagletui.cli.run_keeping import Keeper
 from eagletui.cli.surroundings import look_around
+from eagletui.host.aside import aside
 from eagletui.host.base import Host
 from eagletui.host.gpus import GpuReader
 from eagletui.host.python import find_python
@@ -117,7 +118,7 @@ async def measure_on(
     so_far: Callable[[Run], Awaitable[None]],
 ) -> Outcome:
     """The same on a host that somebody else keeps connected."""
-    name, prompts = await asyncio.to_thread(find_prompts, asked.prompts, asked.requests)
+    name, prompts = await aside(partial(find_prompts, asked.prompts, asked.requests))
     async with AsyncExitStack() as stack:
         discovery = Discovery(Wanted(metrics=asked.url, pid=asked.pid))
         target = await find_server(host, discovery, asked)

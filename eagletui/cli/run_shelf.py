@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from eagletui.cli.compare import report_text
 from eagletui.cli.run_export import write_export
@@ -51,9 +54,9 @@ class DiskShelf:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._runs: dict[Revision, KeptRun] = {}
-        """One that changed is read again, the others are not."""
-        self._sessions: dict[tuple[str, float], KeptSession] = {}
-        """By id and end: one that goes on is read again."""
+        """One that changed is read again, and one that could not be read."""
+        self._sessions: dict[bytes, KeptSession] = {}
+        """By what is known of each: one that goes on is read again, as is a damaged one."""
 
     async def kept(self) -> Kept:
         """Runs, comparisons and sessions, the newest first."""
@@ -61,12 +64,13 @@ class DiskShelf:
         def read(database: Database, runs: Runs) -> Kept:
             series = SeriesStore(database)
             with database.read():  # one view: a run that is removed meanwhile is in all of it
-                self._runs = {
-                    revision: self._runs.get(revision) or self._run(runs, revision)
+                kept = [
+                    (revision, self._runs.get(revision) or self._run(runs, revision))
                     for revision in runs.revisions()
-                }
+                ]
+                self._runs = {revision: run for revision, run in kept if not run.damaged}
                 return Kept(
-                    runs=tuple(self._runs.values()),
+                    runs=tuple(run for _, run in kept),
                     comparisons=tuple(
                         KeptComparison(name=visible(one.name), runs=one.runs, baseline=one.baseline)
                         for one in runs.comparisons()
@@ -85,10 +89,13 @@ class DiskShelf:
             return KeptRun(id=one.id, name=visible(one.name), began=one.began, damaged=True)
 
     def _session(self, series: SeriesStore, session: Session) -> KeptSession:
-        key = session.id, session.ended
-        if key not in self._sessions:
-            self._sessions[key] = kept_session(series, session)
-        return self._sessions[key]
+        key = msgspec.json.encode(session)
+        found = self._sessions.get(key)
+        if found is None:
+            found, whole = _read_session(series, session)
+            if whole:
+                self._sessions[key] = found
+        return found
 
     async def compare(self, runs: Sequence[str], baseline: str | None) -> Comparison:
         """Runs side by side."""
@@ -243,8 +250,17 @@ def kept_sessions(database: Database) -> tuple[KeptSession, ...]:
 
 def kept_session(series: SeriesStore, session: Session) -> KeptSession:
     """A session in a list; everything in it is fit for a terminal."""
+    return _read_session(series, session)[0]
+
+
+def _read_session(series: SeriesStore, session: Session) -> tuple[KeptSession, bool]:
+    """The same, and whether all of it could be read."""
     about = {name: visible(text) for name, text in session.about.items()}
-    return KeptSession(
+    means: dict[str, float | None] = {}
+    for name in ("tok_s", "accept_length"):
+        with contextlib.suppress(RunsDamaged):  # the rest of the list is not
+            means[name] = _mean(series, session, name)
+    found = KeptSession(
         id=session.id,
         host=visible(session.host),
         server=visible(session.server),
@@ -253,9 +269,10 @@ def kept_session(series: SeriesStore, session: Session) -> KeptSession:
         model=about.get("model", ""),
         speculative=about.get("speculative", ""),
         version=about.get("version", ""),
-        tok_s=_mean(series, session, "tok_s"),
-        accept_length=_mean(series, session, "accept_length"),
+        tok_s=means.get("tok_s"),
+        accept_length=means.get("accept_length"),
     )
+    return found, len(means) == 2
 
 
 def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
@@ -263,10 +280,7 @@ def _mean(series: SeriesStore, session: Session, name: str) -> float | None:
 
     By time, because the older part of a session is kept in fewer and longer buckets.
     """
-    try:
-        kept = series.buckets(session.id, name)
-    except RunsDamaged:
-        return None  # the rest of the list is not
+    kept = series.buckets(session.id, name)
     worked = [
         pair for pair in zip(kept.mean, spans(kept, session.ended), strict=True) if pair[0] > 0.0
     ]

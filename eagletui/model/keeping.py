@@ -58,7 +58,8 @@ class KeptSession(Data, frozen=True):
 
     Attributes:
         server: its place on the host.
-        tok_s, accept_length: means of the time in which it worked, however old; None unknown.
+        tok_s, accept_length: means of the time in which it worked and was seen; of an old one it is
+            nearly that. None unknown.
     """
 
     id: str

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 from array import array
+from itertools import pairwise
 
 import pytest
 
@@ -95,6 +97,85 @@ async def test_a_session_s_mean_leaves_out_what_was_idle_and_what_was_not_seen()
     (session,) = (await DiskShelf().kept()).sessions
     assert session.tok_s == pytest.approx(35.0)
     assert session.accept_length is None
+
+
+def _watched_with_gaps(seed: int) -> tuple[str, float, int]:
+    """A session of an hour or less at random speeds, idle now and then, that was out of sight one
+    to six times; its id, the mean of the time in which it worked, and how many seconds were seen.
+    """
+    chance = random.Random(seed)
+    lengths = ((3, 20), (20, 300), (300, 900))
+    seconds = chance.choice((900, 3600))
+    gaps = [
+        (begin, begin + chance.uniform(*chance.choice(lengths)))
+        for begin in (chance.uniform(10, seconds) for _ in range(chance.randint(1, 6)))
+    ]
+    values: list[float] = []
+    while len(values) < seconds:
+        speed = chance.uniform(20, 200) if not values or chance.random() < 0.7 else 0.0
+        values += [speed] * int(chance.uniform(*chance.choice(lengths)))
+    seen = [at for at in range(seconds) if not any(a <= at < b for a, b in gaps)]
+    joined = bytes([0, *(b == a + 1 for a, b in pairwise(seen))])
+    times = array("d", (BEGAN + at for at in seen))
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        session = store.begin(host="gpu1", server=":30000", at=BEGAN, about={})
+        for first in range(0, len(seen), 30):
+            piece = slice(first, first + 30)
+            numbers = array("d", (values[at] for at in seen[piece]))
+            window = Window(times[piece], numbers, joined[piece])
+            store.append(session.id, {"tok_s": window})
+            work = [(t, v / 50, j) for t, v, j in zip(*window, strict=True) if v > 0.0]
+            if work:
+                ends = [b - a > 1.0 for a, b in pairwise([0.0, *(t for t, _, _ in work)])]
+                flags = bytes(
+                    not end and bool(j) for end, (_, _, j) in zip(ends, work, strict=True)
+                )
+                numbers = array("d", (v for _, v, _ in work))
+                use = Window(array("d", (t for t, _, _ in work)), numbers, flags)
+                store.append(session.id, {"accept_length": use})
+    worked = [values[at] for at in seen if values[at] > 0.0]
+    return session.id, sum(worked) / len(worked), len(seen)
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_gaps_lower_no_mean_and_no_line_is_drawn_over_them(seed: int) -> None:
+    session, mean, seen = _watched_with_gaps(seed)
+    for age in (0.0, 5 * 3600.0, 4 * 86_400.0):
+        with Database(runs_file()) as database:
+            store = SeriesStore(database)
+            if age:
+                store.thin(BEGAN + 3600.0 + age)
+            window = store.window(session, "tok_s")
+        (found,) = (await DiskShelf().kept()).sessions
+        assert found.tok_s == pytest.approx(mean, rel=0.005)
+        assert found.accept_length == pytest.approx(mean / 50, rel=0.005)
+        drawn = sum(
+            b - a
+            for (a, b), on in zip(pairwise(window.times), window.joined[1:], strict=True)
+            if on
+        )
+        assert drawn <= seen
+
+
+async def test_what_was_not_seen_is_one_gap_at_the_end_of_its_bucket() -> None:
+    """Seen for 50 s, not for 200, and for 350 more: in the first 300 s it worked 100."""
+    began = BEGAN + 200  # where a bucket begins
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        session = store.begin(host="gpu1", server=":30000", at=began, about={})
+        seen = [*range(50), *range(250, 600)]
+        joined = bytes(at not in (0, 250) for at in seen)
+        numbers = array("d", (10.0 if at < 50 else 40.0 for at in seen))
+        window = Window(array("d", (began + at for at in seen)), numbers, joined)
+        store.append(session.id, {"tok_s": window})
+        for age in (5 * 3600.0, 4 * 86_400.0):
+            store.thin(began + 600 + age)
+        kept = store.buckets(session.id, "tok_s")
+    assert [time - began for time in kept.times] == pytest.approx([0.0, 50.0, 300.0, 450.0], abs=1)
+    assert list(kept.mean) == pytest.approx([25.0, 25.0, 40.0, 40.0])
+    assert (list(kept.low), list(kept.high)) == ([10, 10, 40, 40], [40, 40, 40, 40])
+    assert list(kept.joined) == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("table", ["runs", "cells"])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from msgspec.structs import replace
 
 from eagletui.cli.run_shelf import DiskShelf
 from eagletui.model import figures, statistics
@@ -189,3 +191,87 @@ async def test_a_run_that_is_damaged_hides_no_other(shelf: DiskShelf, table: str
         connection.execute(f"UPDATE {table} SET document = x'00' WHERE {key} = ?", (OLD.id,))
     kept = await shelf.kept()
     assert [(run.name, run.damaged) for run in kept.runs] == [("new", False), ("old", True)]
+
+
+async def test_a_run_that_comes_again_under_its_id_is_the_one_that_is_shown(
+    shelf: DiskShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where all that tells them apart is in the document: the cells are the same."""
+    before = (await shelf.kept()).runs
+    counted = Counted(monkeypatch)
+    for other in (
+        replace(OLD, surroundings=replace(OLD.surroundings, model="/models/sparse")),
+        replace(OLD, surroundings=replace(OLD.surroundings, model="/models/spares")),  # as long
+        replace(OLD, surroundings=replace(OLD.surroundings, host="gpu2")),
+    ):
+        with Database(runs_file()) as database:
+            Runs(database).remove(OLD.id)
+            Runs(database).add(other)
+        (new, old) = (await shelf.kept()).runs
+        assert new == before[0]
+        assert (old.model, old.host) == (other.surroundings.model, other.surroundings.host)
+        assert counted.since() == [OLD.id]
+
+
+@pytest.mark.parametrize("table", ["runs", "cells"])
+async def test_a_run_that_was_damaged_is_looked_at_again(
+    shelf: DiskShelf, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it was damaged after it was shown, or repaired after it was shown damaged."""
+    sound = (await shelf.kept()).runs
+    counted = Counted(monkeypatch)
+    key = "id" if table == "runs" else "run"
+    where = f"FROM {table} WHERE {key} = '{OLD.id}'"
+    for damage in (b"\0", 5, None):
+        with closing(sqlite3.connect(runs_file())) as connection:
+            documents = [document for (document,) in connection.execute(f"SELECT document {where}")]
+        for document, damaged in ((damage, True), (documents[0], False)):
+            with closing(sqlite3.connect(runs_file())) as connection, connection:
+                connection.execute(
+                    f"UPDATE {table} SET document = coalesce(?, x'') WHERE {key} = ?"
+                    + (" AND position = 0" if table == "cells" else ""),
+                    (document, OLD.id),
+                )
+            assert [run.damaged for run in (await shelf.kept()).runs] == [False, damaged]
+        assert (await shelf.kept()).runs == sound
+        assert counted.since() == [OLD.id, OLD.id]
+
+
+async def test_a_run_that_stays_damaged_is_shown_so_until_it_is_whole(shelf: DiskShelf) -> None:
+    """Where nothing but the content of its cells tells that it was repaired."""
+    with closing(sqlite3.connect(runs_file())) as connection, connection:
+        (whole,) = connection.execute(
+            "SELECT document FROM cells WHERE run = ? AND position = 0", (OLD.id,)
+        ).fetchone()
+        change = "UPDATE cells SET document = ? WHERE run = ? AND position = 0"
+        connection.execute(change, (bytes(len(whole)), OLD.id))
+        connection.commit()
+        for _ in range(2):
+            assert [run.damaged for run in (await shelf.kept()).runs] == [False, True]
+        connection.execute(change, (whole, OLD.id))
+        connection.commit()
+        assert [run.damaged for run in (await shelf.kept()).runs] == [False, False]
+
+
+async def test_a_session_that_was_damaged_is_looked_at_again(shelf: DiskShelf) -> None:
+    with Database(runs_file()) as database:
+        store = SeriesStore(database)
+        session = store.begin(host="gpu1", server=":30000", at=1000.0, about={"model": "m"})
+        window = Window([1000.0, 1001.0], [7.0, 7.0], b"\0\1")
+        store.append(session.id, {"tok_s": window, "accept_length": window})
+    with closing(sqlite3.connect(runs_file())) as connection:
+        (low,) = connection.execute(
+            "SELECT low FROM series WHERE owner = ? AND name = 'tok_s'", (session.id,)
+        ).fetchone()
+        change = "UPDATE series SET low = ? WHERE owner = ? AND name = 'tok_s'"
+        for content, mean in ((b"\0", None), (low, 7.0)):
+            connection.execute(change, (content, session.id))
+            connection.commit()
+            (found,) = (await shelf.kept()).sessions
+            assert (found.tok_s, found.accept_length) == (mean, 7.0)
+        about = "UPDATE sessions SET document = ? WHERE id = ?"
+        for document, model in ((b"\0", ""), (b'{"model": "other"}', "other")):
+            connection.execute(about, (document, session.id))
+            connection.commit()
+            (found,) = (await shelf.kept()).sessions
+            assert found.model == model

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from eagletui.bench.plan import Prompt
 from eagletui.model.benchmarking import Moment, Subject, Wish
 from eagletui.model.speculative import Speculative
 from eagletui.tui import prompt_files
@@ -20,7 +22,8 @@ from eagletui.tui.app import EagleApp
 from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text_of, typed
 from eagletui.tui.benching import cell_lines, plan_words, setting, wish_words
 from eagletui.tui.config import HostSettings, Settings
-from eagletui.tui.screens.bench import BenchScreen
+from eagletui.tui.prompt_files import Looked, PromptFiles
+from eagletui.tui.screens.bench import BenchScreen, PromptsLooked
 from eagletui.tui.screens.confirm import Confirm
 from eagletui.tui.screens.main import MainScreen
 from tests.tui.benchmarker import LOOPED, WHOLE, FakeBenchmarker, under
@@ -190,17 +193,130 @@ async def test_a_file_of_prompts_says_how_many_requests_it_makes(tmp_path: Path)
         assert "6 cells, 192 requests of" in screen_text(app)
 
 
-async def test_a_disk_that_does_not_answer_is_given_up(
-    monkeypatch: pytest.MonkeyPatch,
+def panel_and_question(app: EagleApp) -> list[str]:
+    """How many requests the form says, or the question over it."""
+    return re.findall(r"cells, ([\d,]+) requests", " ".join(screen_text(app).split()))
+
+
+async def test_requests_are_counted_with_as_many_prompts_as_are_read_for_them(
+    tmp_path: Path,
 ) -> None:
-    answer = threading.Event()
-    monkeypatch.setattr(prompt_files, "find_prompts", lambda *_: answer.wait(60))
-    try:
-        looked = await prompt_files.look("/far/away", wait=0.05)
-    finally:
-        answer.set()
+    path = tmp_path / "many.txt"
+    path.write_text("\n".join(f"prompt {number}" for number in range(24)))
+    rows = [entry.name for entry in ENTRIES]
+    to_requests = ["down"] * (rows.index("requests") - rows.index("prompts"))
+    async with running(FakeBenchmarker(), size=(120, 40)) as (app, pilot):
+        await typed_prompts(pilot, str(path))
+        assert panel_and_question(app) == ["288"]
+        await press(pilot, *to_requests)
+        # auto, 4, 8 and back: of the file no more is read than is sent.
+        for key, said in (("right", 24), ("right", 48), ("left", 24), ("left", 288)):
+            await press(pilot, key)
+            await looked_at(pilot)
+            assert panel_and_question(app) == [str(said)]
+            await press(pilot, "enter")
+            await looked_at(pilot)
+            assert isinstance(app.screen, Confirm)
+            assert f"{said} requests" in screen_text(app)
+            await press(pilot, "enter")  # on Cancel
+
+
+async def test_what_was_looked_at_for_another_wish_comes_too_late(tmp_path: Path) -> None:
+    path = tmp_path / "many.txt"
+    path.write_text("\n".join(f"prompt {number}" for number in range(24)))
+    async with running(FakeBenchmarker(), size=(120, 40)) as (app, pilot):
+        await typed_prompts(pilot, str(path))
+        for late in (
+            Looked(str(path), 8, prompts=8),
+            Looked("/other", None, prompts=8),
+            Looked("/other", 8, problem="gone.", said="gone."),
+        ):
+            app.screen.post_message(PromptsLooked(late))
+            await settle(pilot)
+            assert panel_and_question(app) == ["288"]
+
+
+class DeadDisk:
+    """A disk on which every read hangs until the test is over, or until `answer` is set."""
+
+    def __init__(self) -> None:
+        self.answer = threading.Event()
+        self.reads: list[tuple[object, ...]] = []
+        self.ended = 0
+
+    def __call__(self, *asked: object) -> tuple[str, tuple[Prompt, ...]]:
+        self.reads.append(asked)
+        self.answer.wait(20)
+        self.ended += 1
+        return "far", (Prompt(text="one"), Prompt(text="two"))
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[DeadDisk]:
+    found = DeadDisk()
+    monkeypatch.setattr(prompt_files, "find_prompts", found)
+    yield found
+    found.answer.set()
+
+
+def test_leaving_does_not_wait_for_a_disk_that_does_not_answer(disk: DeadDisk) -> None:
+    looked = asyncio.run(PromptFiles(wait=0.05).look(Wish(prompts="/far/away")))
+    # `asyncio.run` is over, and the read is not.
+    assert (len(disk.reads), disk.ended) == (1, 0)
     assert looked.prompts is None
     assert looked.problem == "could not be read in 0 s."
+
+
+async def test_a_disk_that_does_not_answer_is_asked_once(disk: DeadDisk) -> None:
+    files = PromptFiles(wait=0.05)
+    before = threading.active_count()
+    await files.look(Wish(prompts="/far/away"))
+    for given in ("/far/away", "/far/./away", "/far//away") * 10:
+        looked = await files.look(Wish(prompts=given, requests=8))
+        assert looked.problem == "is still being read."
+        assert looked.said == (
+            f"{given} is still being read. Its disk does not answer: name a file on another one."
+        )
+    assert (await files.look(Wish(prompts="/far/other"))).problem == "could not be read in 0 s."
+    assert disk.reads == [("/far/away", None), ("/far/other", None)]
+    assert threading.active_count() == before + 2
+
+
+async def test_a_disk_that_answers_again_is_asked_again(disk: DeadDisk) -> None:
+    files = PromptFiles(wait=0.05)
+    await files.look(Wish(prompts="/far/away"))
+    disk.answer.set()
+    for thread in [thread for thread in threading.enumerate() if thread.name == "aside"]:
+        thread.join(60)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (await files.look(Wish(prompts="/far/away", requests=8))).prompts == 2
+    assert disk.reads == [("/far/away", None), ("/far/away", 8)]
+
+
+async def test_a_look_waits_for_the_one_before_it(disk: DeadDisk) -> None:
+    files = PromptFiles()
+    first = asyncio.ensure_future(files.look(Wish(prompts="/far/away")))
+    await asyncio.sleep(0)
+    first.cancel()
+    second = asyncio.ensure_future(files.look(Wish(prompts="/far/away", requests=8)))
+    await asyncio.sleep(0)
+    assert len(disk.reads) == 1
+    disk.answer.set()
+    assert (await second).prompts == 2
+    assert disk.reads == [("/far/away", None), ("/far/away", 8)]
+
+
+async def test_each_enter_on_a_dead_disk_says_so_and_reads_nothing(disk: DeadDisk) -> None:
+    async with running(FakeBenchmarker(), size=(120, 30)) as (app, pilot):
+        app.prompt_files = PromptFiles(wait=0.05)
+        await typed_prompts(pilot, "/far/away")
+        for _ in range(3):
+            await press(pilot, "down", "enter")
+            await looked_at(pilot)
+            field = next(row for row in screen_text(app).splitlines() if "prompts  " in row)
+            assert "✖ is still being read" in field
+        assert len(disk.reads) == 1
 
 
 async def test_cells_come_in_and_what_spoils_them_is_said() -> None:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from eagletui.model.series import Window
 
 OVERVIEW_POINTS = 240
+_SHORTEST = 0.02
+"""Seconds that are not halved: columns keep milliseconds."""
 
 
 class Buckets(NamedTuple):
@@ -43,14 +45,16 @@ def folded_by_use(points: Buckets, seconds: float, end: float = -math.inf) -> Bu
     """The same of a speed, which is zero where nobody asked: a bucket in which a server worked
     for a part of the time is two, the one as long as it worked and the other as long as it did not.
 
-    So the speed of the time in which it worked is known however old it is.
+    So the speed of the time in which it worked is known however old it is. What was not seen in a
+    bucket is one gap at its end, and what came before a gap is kept as two halves: the one says
+    how long the other was.
 
     Args:
         end: when the last point ended at the latest, where that is known.
     """
     times, low, high, mean, joined = array("d"), array("d"), array("d"), array("d"), bytearray()
     lasted = spans(points, end)
-    first, count = 0, len(points.times)
+    first, count, gap = 0, len(points.times), False
     while first < count:
         edge = (points.times[first] // seconds + 1.0) * seconds
         past = max(first + 1, bisect_left(points.times, edge, first))
@@ -58,17 +62,24 @@ def folded_by_use(points: Buckets, seconds: float, end: float = -math.inf) -> Bu
         parts: dict[bool, list[int]] = {}
         for at in range(first, past):
             parts.setdefault(points.mean[at] > 0.0, []).append(at)
-        begin, joins = points.times[first], all(points.joined[first:past])
-        for part in parts.values():
+        begin, joins = points.times[first], bool(points.joined[first]) and not gap
+        gap = not all(points.joined[first + 1 : past])
+        for number, part in enumerate(parts.values(), 1):
             whole = math.fsum(lasted[at] for at in part)
-            times.append(begin)
-            low.append(min(points.low[at] for at in part))
-            high.append(max(points.high[at] for at in part))
-            mean.append(math.fsum(points.mean[at] * lasted[at] for at in part) / whole)
-            joined.append(joins)
-            # How long the very last one was is not known: what is kept later may begin sooner.
-            begin = min(begin + whole, points.times[-1])
-            joins = True
+            average = math.fsum(points.mean[at] * lasted[at] for at in part) / whole
+            # Of the very last one too: what is kept later may go on after a gap.
+            alone = gap or past == count or not points.joined[past]
+            halves = alone and number == len(parts) and begin + whole / 2 < points.times[-1]
+            pieces = 2 if halves and whole > _SHORTEST else 1
+            for _ in range(pieces):
+                times.append(begin)
+                low.append(min(points.low[at] for at in part))
+                high.append(max(points.high[at] for at in part))
+                mean.append(average)
+                joined.append(joins)
+                # How long the very last one was is not known: what is kept later may begin sooner.
+                begin = min(begin + whole / pieces, points.times[-1])
+                joins = True
         first = past
     return Buckets(times, low, high, mean, bytes(joined))
 

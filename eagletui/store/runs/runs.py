@@ -46,7 +46,8 @@ class Revision(NamedTuple):
     where its row is damaged.
 
     Attributes:
-        rest: times, notes, tags, digest and the number of its cells, as they are on the disk.
+        rest: times, notes, tags and digest as they are on the disk, number and length of its cells,
+            and a checksum of its document.
     """
 
     id: str
@@ -268,15 +269,16 @@ class Runs:
         """Every run as it is now, the newest first, without reading what was measured."""
         with self._database.read() as connection:
             rows = connection.execute(
-                "SELECT id, name, began, ended, partial, notes, tags, digest,"
-                " (SELECT count(*) FROM cells WHERE run = runs.id) FROM runs ORDER BY began DESC"
+                "SELECT runs.id, name, began, ended, partial, notes, tags, digest, count(run),"
+                " total(length(cells.document)), runs.document"
+                " FROM runs LEFT JOIN cells ON run = runs.id GROUP BY runs.id ORDER BY began DESC"
             ).fetchall()
         return tuple(
             Revision(
                 fields.shown_text(id_), fields.shown_text(name), fields.shown_moment(began),
-                tuple(rest),
+                (*rest, zlib.crc32(document) if isinstance(document, bytes) else document),
             )
-            for id_, name, began, *rest in rows
+            for id_, name, began, *rest, document in rows
         )  # fmt: skip
 
     def get(self, run: str) -> Run:

@@ -41,8 +41,9 @@ from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunsDamaged
 
 EXACT, OVERVIEW = 0, 9
-IDLE_AT_ZERO = frozenset({"tok_s"})
-"""Series whose zeros say that nobody asked."""
+BY_USE = frozenset({"tok_s", "accept_length"})
+"""Series of which the mean of the time in which a server worked is shown: a zero or a gap says that
+nobody asked."""
 
 
 class Age(NamedTuple):
@@ -245,7 +246,7 @@ class SeriesStore:
                     f"DELETE FROM series WHERE {where}", (owner, name, level, before)
                 )
                 seconds = AGES[level].bucket
-                if name in IDLE_AT_ZERO:
+                if name in BY_USE:
                     (end,) = connection.execute(
                         "SELECT max(ended) FROM sessions WHERE id = ?", (owner,)
                     ).fetchone()

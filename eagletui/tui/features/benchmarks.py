@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from textual import on
 
@@ -12,6 +14,9 @@ from eagletui.tui.benching import bench_question, cancel_question, refusal, subj
 from eagletui.tui.features.span import SpanActions
 from eagletui.tui.messages import BenchMoved
 from eagletui.tui.session import Toast
+
+if TYPE_CHECKING:
+    from eagletui.tui.prompt_files import PromptFiles
 
 
 class BenchActions(SpanActions):
@@ -29,6 +34,13 @@ class BenchActions(SpanActions):
     def benching(self) -> Moment | None:
         """The benchmark that goes on; None where none does."""
         return self.bench if self.bench is not None and not self.bench.over else None
+
+    @cached_property
+    def prompt_files(self) -> PromptFiles:
+        """Files of prompts that are looked at; one that hangs hangs for every form."""
+        from eagletui.tui.prompt_files import PromptFiles
+
+        return PromptFiles()
 
     def action_bench(self) -> None:
         """Measure what runs, or see how far that is, or what came of it on another screen."""

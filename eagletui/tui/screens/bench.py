@@ -19,7 +19,7 @@ from eagletui.tui.bench_form import ENTRIES, complaint, cycled, entry_line, text
 from eagletui.tui.benching import load_words, moment_lines, plan_words, refusal
 from eagletui.tui.bindings import bindings_for
 from eagletui.tui.draw import line, page, wrap
-from eagletui.tui.prompt_files import Looked, known, look
+from eagletui.tui.prompt_files import Looked, known
 from eagletui.tui.screens.base import EagleScreen
 from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
@@ -144,9 +144,9 @@ class BenchScreen(EagleScreen):
         self.action_start()
 
     def _take(self, wish: Wish) -> None:
-        other = wish.prompts != self._wish.prompts
+        before = self._wish.prompts, self._wish.requests
         self._wish, self._starting = wish, False
-        if other:
+        if (wish.prompts, wish.requests) != before:
             self._look()
         self._lay_out()
         self.refresh_view()
@@ -155,16 +155,17 @@ class BenchScreen(EagleScreen):
 
     def _look(self) -> None:
         """Look at what is named as prompts; a file was not looked at until a message says so."""
-        self._looked = known(self._wish.prompts)
+        self._looked = known(self._wish)
         if self._looked is None:
             self.run_worker(self._read_prompts(self._wish), group="prompts", exclusive=True)
 
     async def _read_prompts(self, wish: Wish) -> None:
-        self.post_message(PromptsLooked(await look(wish.prompts, wish.requests)))
+        looked = await self.eagle.prompt_files.look(wish)
+        self.post_message(PromptsLooked(looked))
 
     @on(PromptsLooked)
     def _prompts_looked(self, message: PromptsLooked) -> None:
-        if message.looked.given != self._wish.prompts:
+        if not message.looked.of(self._wish):
             return
         self._looked = message.looked
         if self._choosing:
