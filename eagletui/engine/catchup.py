@@ -18,8 +18,6 @@ from eagletui.engine.steady import (
     DECODE_LITERAL,
     Steady,
     SteadyReader,
-    accept_line,
-    decode_messages,
     places,
 )
 from eagletui.model.events import Event
@@ -92,7 +90,7 @@ class CatchUp:
     def _events(self, steady: Steady, block: bytes, at: float) -> Iterator[Event]:
         reader, number = self._reader, self._reader.line_number
         lines = block.split(b"\n")
-        useless = self._judged(steady, block)
+        useless = self._reader.judged(steady, block)
         also = sorted(useless + _last_prefill(block, lines))
         passed = 0
         for index, line in merge(places(steady, reader.needed(steady)), also):
@@ -107,14 +105,6 @@ class CatchUp:
             passed = index + 1
         reader.passed(_last_stamp(lines[passed:]))
         reader.skip(steady.lines - (reader.line_number - number))
-
-    def _judged(self, steady: Steady, block: bytes) -> list[tuple[int, bytes]]:
-        """The line that proves the draft useless, with its index; where there is one."""
-        if not steady.samples:
-            return []
-        self._reader.observe(decode_messages(block))
-        useless = self._reader.judge(steady.accept_length)
-        return [] if useless is None else [accept_line(block, useless)]
 
 
 def _last_stamp(lines: list[bytes]) -> float | None:

@@ -22,7 +22,7 @@ from eagletui.engine.logline import (
 from eagletui.engine.messages import BEGINNINGS, LAUNCHER, STEPS, VERSION, meaning
 from eagletui.engine.releases import Range, Version, infer_releases
 from eagletui.engine.splitter import Line, Splitter
-from eagletui.engine.steady import Steady
+from eagletui.engine.steady import Steady, accept_line, decode_messages
 from eagletui.model import events as ev
 from eagletui.model.events import Event
 from eagletui.model.speculative import accept_rate
@@ -228,6 +228,18 @@ class LogReader:
     def judge(self, accept_lengths: Sequence[bytes]) -> int | None:
         """Accept lengths in order: the index of the one that proves the draft useless, or None."""
         return self._watch.add_column(accept_lengths)
+
+    def judged(self, steady: Steady, block: bytes) -> list[tuple[int, bytes]]:
+        """The line of the block that proves the draft useless, with its index; where there is one.
+
+        Args:
+            block: what was taken apart.
+        """
+        if not steady.samples:
+            return []
+        self.observe(decode_messages(block))
+        useless = self.judge(steady.accept_length)
+        return [] if useless is None else [accept_line(block, useless)]
 
     def passed(self, stamp: float | None) -> None:
         """Lines were understood elsewhere; the last stamp among them, None for none."""

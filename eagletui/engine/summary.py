@@ -15,8 +15,6 @@ from eagletui.engine.reader import LogReader
 from eagletui.engine.steady import (
     Steady,
     SteadyReader,
-    accept_line,
-    decode_messages,
     places,
 )
 from eagletui.model import events as ev
@@ -306,7 +304,7 @@ class Summariser:
             self._read(block)
             return
         end = reader.line_number + steady.lines
-        useless = self._judged(steady, block)
+        useless = self._reader.judged(steady, block)
         if needed or useless:
             self._tell(steady, useless)
         reader.skip(end - reader.line_number)
@@ -326,14 +324,6 @@ class Summariser:
                 continue
             reader.skip(first + index - reader.line_number)
             self._take(reader.feed(line + b"\n", at=0.0, live=False))
-
-    def _judged(self, steady: Steady, block: bytes) -> list[tuple[int, bytes]]:
-        """The line that proves the draft useless, with its index; where there is one."""
-        if not steady.samples:
-            return []
-        self._reader.observe(decode_messages(block))
-        useless = self._reader.judge(steady.accept_length)
-        return [] if useless is None else [accept_line(block, useless)]
 
     def _read(self, data: bytes) -> None:
         """The slow way, for any bytes."""
