@@ -418,6 +418,10 @@ async def test_a_unit_that_is_over_before_anybody_looks_says_why(
         ("docker", True, '{"ExitCode": 137, "OOMKilled": true}',
          "the host's out-of-memory killer ended it"),
         ("docker", False, '{"ExitCode": 139}', "signal 11 ended it"),
+        ("docker", False, '{"ExitCode": 192}', "signal 64 ended it"),
+        ("docker", False, '{"ExitCode": 128}', "it ended with status 128"),
+        ("docker", False, '{"ExitCode": 193}', "it ended with status 193"),
+        ("docker", False, '{"ExitCode": 255}', "it ended with status 255"),
     ],
 )  # fmt: skip
 async def test_where_a_log_is_silent_its_keeper_says_how_it_ended(

@@ -55,6 +55,8 @@ SOON = 1.0
 UP = 10.0
 """Seconds for a container that was started to have a process."""
 LOG_LINES = 20_000
+SIGNALS = 64
+"""The highest signal of Linux."""
 
 
 class DockerRunner(Runner):
@@ -234,7 +236,7 @@ class DockerRunner(Runner):
         return up(new, task.plan["port"], since)
 
     def ended(self, server: Json) -> Json:
-        """As docker says; a status above 128 is a signal's."""
+        """As docker says; above 128 a status is a signal's, where there is such a signal."""
         about = found(server["container"])
         if about is None or main_pid(about):
             return {}
@@ -243,7 +245,8 @@ class DockerRunner(Runner):
         if now.get("OOMKilled"):
             result = "oom-kill"
         else:
-            result = "success" if not status else "signal" if status > 128 else "exit-code"
+            killed = 128 < status <= 128 + SIGNALS
+            result = "success" if not status else "signal" if killed else "exit-code"
         return {
             "by": "docker",
             "result": result,
