@@ -19,6 +19,7 @@ from eagletui.control.agent import Agent
 from eagletui.control.api import Owner, Running
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
+from eagletui.hostside.agent.unit_end import EXITED, FAILED
 from eagletui.model.errors import ConnectionLost
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.store.installations import InstallationMemory
@@ -444,6 +445,39 @@ async def test_where_a_log_is_silent_its_keeper_says_how_it_ended(
     problem = restart.standing.problem
     assert problem is not None
     assert problem.title.endswith(f" is gone, and its log does not say why: {words}.")
+
+
+EXIT = {"MESSAGE_ID": EXITED, "EXIT_STATUS": "3", "MESSAGE": f"{UNIT}: Main process exited, …"}
+
+
+@pytest.mark.parametrize(
+    ("journal", "words"),
+    [
+        (({"MESSAGE_ID": FAILED, "UNIT_RESULT": "exit-code"}, EXIT), ": it ended with status 3."),
+        ((), "."),
+    ],
+)
+async def test_a_unit_that_was_started_again_is_told_by_the_start_that_ended(
+    tools: Tools,
+    host: LocalHost,
+    monkeypatch: pytest.MonkeyPatch,
+    journal: Sequence[dict[str, str]],
+    words: str,
+) -> None:
+    """`systemctl show` told of the new one: a crash was "ended by itself, with status 0"."""
+    monkeypatch.setenv("UNIT_RESTARTS", "\n".join(map(json.dumps, journal)))
+    old = tools.unit()
+    plan = tools.unit_plan(SGLANG_FAKE_DIE="silently")
+    plan = replace(plan, guard=replace(GUARD, roll_back="never"))
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    os.kill(tools.load("unit.json")["MainPID"], signal.SIGKILL)
+    assert states(told)[-1] == "failed", details(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.title.endswith(" is gone, and its log does not say why" + words)
+    asked = [row for row in tools.calls() if row[0] == "journalctl" and "--output=json" in row]
+    [state] = tools.servers.launches()
+    assert asked[-1][4] == f"INVOCATION_ID={state['new']['invocation']}"
 
 
 @pytest.mark.parametrize("runner", ["docker", "systemd"])

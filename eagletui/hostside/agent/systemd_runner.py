@@ -25,9 +25,9 @@ from eagletui.hostside.agent.process_runner import (
 )
 from eagletui.hostside.agent.processes import Process, marked, members, process, there
 from eagletui.hostside.agent.runner import Runner, Task, note, refuse_ourselves
+from eagletui.hostside.agent.unit_end import ended, start_of
 from eagletui.hostside.agent.unit_start import (
     begun,
-    end_of,
     found,
     output_of,
     record,
@@ -120,8 +120,8 @@ class SystemdRunner(Runner):
         return up(unit, port, begin, sizes)
 
     def ended(self, server: Json) -> Json:
-        """As systemd says."""
-        return end_of(unit_of_record(server).show())
+        """As systemd says of that very start."""
+        return ended(unit_of_record(server), server)
 
     # --- a server that is planned -------------------------------------------------------------
 
@@ -166,11 +166,12 @@ class SystemdRunner(Runner):
         if task.plan.get("transient"):
             return PROCESSES.started(task)
         unit = unit_of_record(task.plan)
-        main = int(unit.show().get("MainPID") or 0)
+        about = unit.show()
+        main = int(about.get("MainPID") or 0)
         row = process(main) if main else None
         if row is None or not marked(main, task.mark):
             return None
-        return found(unit, row, task.plan["port"], task.mark)
+        return {**found(unit, row, task.plan["port"], task.mark), **start_of(about)}
 
     def start(self, task: Task) -> Json:
         """Write the drop-in and start the unit."""

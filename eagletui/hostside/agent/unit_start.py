@@ -11,11 +11,11 @@ from typing import NamedTuple
 from eagletui.hostside.agent.base import Json, Refused, read
 from eagletui.hostside.agent.process_runner import file_place
 from eagletui.hostside.agent.processes import Process, process
+from eagletui.hostside.agent.unit_end import STARTED, end_of, start_of
 from eagletui.hostside.agent.units import Unit
 
 UP = 60.0
 """Seconds for a unit that was started to have a main process."""
-STARTED = "ExecMainStartTimestampMonotonic"
 OUTPUT = re.compile(r"^Standard(?:Output|Error)\s*=\s*(?:append|file|truncate):(/.*?)\s*$", re.M)
 
 
@@ -54,7 +54,7 @@ def up(unit: Unit, port: int, begin: Begin, sizes: dict[str, int]) -> Json:
         if row is not None and about.get("ActiveState") in ("active", "activating", "reloading"):
             told = output_of(row.pid)
             at = {"inode": begin.since, "offset": 0} if not told else place_in(told, sizes)
-            return {**found(unit, row, port, ""), **at}
+            return {**found(unit, row, port, ""), **start_of(about), **at}
         if has_ended(about, begin):
             return over(unit, about, port, begin, sizes)  # its log says why
         if time.monotonic() > end:
@@ -89,16 +89,6 @@ def over(unit: Unit, about: dict[str, str], port: int, begin: Begin, sizes: dict
         **log,
         **at,
         "ended": end_of(about),
-    }
-
-
-def end_of(about: dict[str, str]) -> Json:
-    """How a unit's main process ended."""
-    status = about.get("ExecMainStatus", "")
-    return {
-        "by": "systemd",
-        "result": about.get("Result", ""),
-        "status": int(status) if status.isdigit() else None,
     }
 
 
