@@ -94,6 +94,8 @@ def start(argv: list[str], log: Path, cwd: str, env: dict[str, str]) -> int:
             start_new_session=True,
         )  # fmt: skip
     if os.environ.get("START_TAKES_LONG") and "SGLANG_FAKE_DIE" in env:
+        with (STATE / "other.log").open("a") as other:
+            other.write("what goes to another file than the errors\n")
         child.wait(60)
         if keeper is not None:
             keeper.wait(60)
@@ -283,6 +285,7 @@ def systemctl() -> None:
                  "Transient": "no", "FragmentPath": STATE / "llm.service", "ExecMainStatus": status,
                  "ExecMainStartTimestampMonotonic": unit.get("started", 0),
                  "ExecMainPID": unit["MainPID"],
+                 "DropInPaths": " ".join(map(str, STATE.glob("units/*/*.conf"))),
                  "InvocationID": f"{unit.get('started', 0):032x}"}  # fmt: skip
         for name, value in about.items():
             say(f"{name}={value}")

@@ -382,7 +382,9 @@ async def test_a_unit_that_fails_has_its_own_words_again(tools: Tools, host: Loc
     assert argv(restart.pid) == list(old.argv)
 
 
-@pytest.mark.parametrize("log", ["its own file", "the plan's file", "journal"])
+@pytest.mark.parametrize(
+    "log", ["its own file", "the plan's file", "journal", "two files", "a file and the journal"]
+)
 async def test_a_unit_that_is_over_before_anybody_looks_says_why(
     tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, log: str
 ) -> None:
@@ -391,9 +393,13 @@ async def test_a_unit_that_is_over_before_anybody_looks_says_why(
     old = tools.unit("--tag", "old")
     plan = tools.unit_plan(SGLANG_FAKE_DIE="shards")
     (tools.folder / "journal").write_text("1000000 RuntimeError: NCCL error of a server before\n")
-    if log == "journal":
+    other = f"[Service]\nStandardOutput=append:{tools.folder}/other.log\n"
+    if "journal" in log:
         tools.save("unit.json", {**tools.load("unit.json"), "journal": True})
-        (tools.folder / UNIT).write_text("[Service]\n")
+        text = "[Service]\n" if log == "journal" else f"{other}StandardError=journal\n"
+        (tools.folder / UNIT).write_text(text)
+    elif log == "two files":
+        (tools.folder / UNIT).write_text(f"{other}StandardError=append:{tools.folder}/unit.log\n")
     elif log == "the plan's file":
         (tools.folder / UNIT).write_text("[Service]\n")
         plan = replace(plan, workdir=str(tools.folder), log="unit.log")
@@ -405,7 +411,10 @@ async def test_a_unit_that_is_over_before_anybody_looks_says_why(
     assert problem.code.startswith("out-of-memory"), problem
     assert "shards" not in problem.title
     [state] = tools.servers.launches()
-    assert state["new"]["place"]["kind"] == ("journal" if log == "journal" else "file")
+    assert state["new"]["place"]["kind"] == ("journal" if "journal" in log else "file")
+    assert state["new"]["place"]["target"] == (
+        UNIT if "journal" in log else str(tools.folder / "unit.log")
+    )
     assert restart.pid is not None
     assert argv(restart.pid) == list(old.argv)
 

@@ -16,16 +16,17 @@ from eagletui.hostside.agent.units import Unit
 
 UP = 60.0
 """Seconds for a unit that was started to have a main process."""
-OUTPUT = re.compile(r"^Standard(?:Output|Error)\s*=\s*(?:append|file|truncate):(/.*?)\s*$", re.M)
+SETTING = re.compile(r"^[ \t]*Standard(Output|Error)[ \t]*=[ \t]*(.*?)[ \t]*$", re.M)
+FILE = re.compile(r"(?:append|file|truncate):(/.*)")
 
 
 def sizes_of(unit: Unit, output: str) -> dict[str, int]:
     """The files that a unit is going to write, and what stands there now, its predecessor's.
 
     Args:
-        output: one of them.
+        output: one of them, where its settings name none.
     """
-    return {path: size_of(path) for path in (output, *outputs(unit))}
+    return {path: size_of(path) for path in (*outputs(unit), output)}
 
 
 class Begin(NamedTuple):
@@ -146,12 +147,28 @@ def output_of(pid: int) -> str:
 
 
 def outputs(unit: Unit) -> list[str]:
-    """The files that a unit's own settings send its output to."""
-    about, found = unit.show(), []
+    """The files that a unit's own settings send its output to, that of its errors first.
+
+    SGLang logs to its errors: where those go to the journal, a file of the rest is not its log.
+    systemctl shows no more of `append:/a` than `append` (seen of 252).
+    """
+    about, texts = unit.show(), []
     for path in [about.get("FragmentPath", ""), *about.get("DropInPaths", "").split()]:
         with contextlib.suppress(OSError):
-            found += OUTPUT.findall(os.fsdecode(read(path)))
-    return found
+            texts.append(os.fsdecode(read(path)))
+    return outputs_of(texts)
+
+
+def outputs_of(texts: list[str]) -> list[str]:
+    """The same of a unit's file and its drop-ins: the last word counts, an empty one is none."""
+    said = {"Output": "", "Error": ""}
+    for text in texts:
+        said.update(SETTING.findall(text))
+    errors = said["Error"] or "inherit"
+    if errors == "inherit":
+        errors = said["Output"]
+    found = [FILE.fullmatch(way) for way in (errors, said["Output"])]
+    return [way[1] for way in found if way is not None] if found[0] is not None else []
 
 
 def size_of(path: str) -> int:
