@@ -178,6 +178,47 @@ def test_who_lost_the_lock_changes_nothing_on_the_host(servers: Servers, do: str
     assert held_by() == ("" if how == "gone" else "b")
 
 
+@pytest.mark.parametrize("meanwhile", ["nobody", "another"])
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_release_that_is_asked_again_is_answered_as_before(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, refused: bool, meanwhile: str
+) -> None:
+    """The first answer was lost: it was told as a lock that somebody took away."""
+    finished: list[str] = []
+
+    def finish(_: object, __: object, ending: str) -> list[str]:
+        finished.append(ending)
+        if refused:
+            raise Refused("docker-failed", what="rm", detail="no")
+        return ["a container is left"]
+
+    monkeypatch.setattr(ProcessRunner, "finish", finish)
+    ask = {**asking(servers, "release", servers.start()), "ending": "ready"}
+    first = requests.answer(ask)
+    assert first == (
+        {"error": "docker-failed", "what": "rm", "detail": "no"} if refused
+        else {"left": ["a container is left"]}
+    )  # fmt: skip
+    assert held_by() == ""
+    if meanwhile == "another":
+        lock.take_lock("theirs", owner("b"), "")
+    before = kept.launch_state("it")
+    assert requests.answer(ask) == first
+    assert finished == ["ready"]
+    assert kept.launch_state("it") == before
+    assert held_by() == ("b" if meanwhile == "another" else "")
+    assert requests.answer({**ask, "owner": owner("c")})["error"] == "lock-lost"
+
+
+def test_who_goes_on_with_a_launch_that_was_released_releases_it_again(servers: Servers) -> None:
+    ask = asking(servers, "release", servers.start())
+    assert requests.answer(ask) == {"left": []}
+    again = {"do": "resume", "launch": "it", "owner": owner("a"), "stale": 60.0, "breaks": ""}
+    assert requests.answer(again)["runner"] == "process"
+    servers.lock.unlink()  # and somebody takes this one away
+    assert requests.answer(ask)["error"] == "lock-lost"
+
+
 @pytest.mark.parametrize("whose", ["a", "b"])
 def test_a_look_writes_down_what_it_found_for_who_has_the_lock_alone(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, whose: str
