@@ -132,7 +132,7 @@ class Works:
 
     async def leave(self) -> None:
         """Write down that nobody watches any more, and give the lock back."""
-        await self._job.ask("leave", note=self._job.noted())
+        await self._job.ask("leave", note=self._job.noted(), patience=PATIENCE)
 
     async def withdraw(self) -> Happened:
         """Tidy up and give the lock back, also where nobody heard that it was taken."""

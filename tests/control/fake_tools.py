@@ -335,6 +335,14 @@ def env_file() -> dict[str, str]:
     return {n: shlex.split(v)[0] for n, _, v in (line.partition("=") for line in lines)}
 
 
+def guarded_by_who_asks() -> bool:
+    """Whether the guard is held by the very process that waits for this answer."""
+    guard = Path(os.environ["EAGLETUI_LOCK"] + ".guard")
+    rows = [row.split() for row in Path("/proc/locks").read_text().splitlines()]
+    mine = [row[5].rpartition(":")[2] for row in rows if row[4] == str(os.getppid())]
+    return guard.exists() and str(guard.stat().st_ino) in mine
+
+
 def guarded() -> bool:
     """Whether somebody holds the lock's guard while this is told."""
     with Path(os.environ["EAGLETUI_LOCK"] + ".guard").open("a") as guard:
@@ -346,8 +354,12 @@ def guarded() -> bool:
 
 
 if __name__ == "__main__":
-    if {"start", "kill"} & set(WORDS) and not guarded():
+    changes = {"start", "kill", "rename", "update", "rm", "daemon-reload", "reset-failed"}
+    if changes & set(WORDS) and not guarded():
         (STATE / "unguarded").write_text(json.dumps(WORDS))
+    waits = "stop" in WORDS and "--system" in WORDS and "--no-block" not in WORDS
+    if (waits or {"inspect", "logs"} & set(WORDS)) and guarded_by_who_asks():
+        (STATE / "dawdled").write_text(json.dumps(WORDS))
     with (STATE / "calls").open("a") as calls:
         calls.write(json.dumps([Path(sys.argv[0]).name, *WORDS]) + "\n")
     {"docker": docker, "systemctl": systemctl, "journalctl": journalctl}[Path(sys.argv[0]).name]()

@@ -109,6 +109,8 @@ class Tools:
     def end(self) -> None:
         # What starts or ends a server is told while nobody can break the lock.
         assert not (self.folder / "unguarded").exists(), self.load("unguarded")
+        # And nobody is kept from the lock while one only looks, waits or saves a log.
+        assert not (self.folder / "dawdled").exists(), self.load("dawdled")
         pids = []
         if (self.folder / "containers.json").exists():
             pids += [about["State"]["Pid"] for about in self.containers().values()]

@@ -143,8 +143,7 @@ def do_kill(ask: Json) -> Json:
     if server is not None:
         told = _killed(task, which, server, float(ask.get("seconds", 2.0)))
     if ask.get("clear") and not told["left"] and task.plan:
-        with task.sure():
-            planned(task.plan).clear(task, server)
+        planned(task.plan).clear(task, server)
     return told
 
 
@@ -309,7 +308,8 @@ def do_leave(ask: Json) -> Json:
     """
     if own_lock(ask["launch"], ask["owner"]):
         update(ask["launch"], **ask["note"], unattended=time.time())
-        give_back(ask["launch"], ask["owner"])
+        if give_back(ask["launch"], ask["owner"]):
+            raise Refused("lock-busy", path=lock_path())
     return {}
 
 
@@ -337,7 +337,9 @@ def do_release(ask: Json) -> Json:
         # Before the lock is free: who is ended between the two does it all once more.
         with contextlib.suppress(Refused):
             update(launch, released=released)
-        give_back(launch, owner)
+        kept = give_back(launch, owner)
+    if kept:
+        released["left"].append(f"The lock is not given back, and goes stale by itself: {kept}.")
     return _answered(released)
 
 

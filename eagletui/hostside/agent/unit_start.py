@@ -16,6 +16,8 @@ from eagletui.hostside.agent.units import Unit
 
 UP = 60.0
 """Seconds for a unit that was started to have a main process."""
+STOPPED = 90.0
+"""Seconds for a unit to stop: what systemd itself gives one that says nothing of it."""
 SETTING = re.compile(r"^[ \t]*Standard(Output|Error)[ \t]*=[ \t]*(.*?)[ \t]*$", re.M)
 FILE = re.compile(r"(?:append|file|truncate):(/.*)")
 
@@ -37,12 +39,30 @@ class Begin(NamedTuple):
     before: str
 
 
-def begun(unit: Unit) -> Begin:
-    """Start a unit."""
+def begun(unit: Unit, before: str) -> Begin:
+    """Start a unit.
+
+    Args:
+        before: its `STARTED` until then.
+    """
     unit.told("reset-failed")  # many starts in a short time are meant
-    begin = Begin(int(time.time() * 1_000_000), unit.show().get(STARTED, ""))
+    begin = Begin(int(time.time() * 1_000_000), before)
     unit.do("start", "--no-block")
     return begin
+
+
+def rested(unit: Unit) -> None:
+    """Wait until a unit that was told to stop has.
+
+    Raises:
+        Refused: it takes too long.
+    """
+    end = time.monotonic() + STOPPED
+    while unit.show().get("ActiveState") not in ("inactive", "failed"):
+        if time.monotonic() > end:
+            said = f"it has not stopped within {STOPPED:g} s"
+            raise Refused("unit-failed", unit=unit.name, what="stop", detail=said)
+        time.sleep(0.05)
 
 
 def up(unit: Unit, port: int, begin: Begin, sizes: dict[str, int]) -> Json:
