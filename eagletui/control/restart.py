@@ -326,7 +326,7 @@ class Restart:
             return
         self._standing, _ = step(self._standing, Happened(kind="cancel"))
         try:
-            await self._works.withdraw()
+            await self._patiently(self._works.withdraw, waits=False)
         finally:
             self.close()
 

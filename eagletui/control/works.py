@@ -11,7 +11,7 @@ from eagletui.control.agent import AgentRefused
 from eagletui.control.api import Detached, plan_document
 from eagletui.control.ending import Ending
 from eagletui.control.job import DONE, PATIENCE, Job, failed
-from eagletui.control.problems import note_words
+from eagletui.control.problems import GARBLED, note_words
 from eagletui.control.starting import Starting
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.finding import Finding
@@ -122,6 +122,8 @@ class Works:
                     patience=PATIENCE,
                 )
             except (AgentRefused, Detached) as error:
+                if isinstance(error, AgentRefused) and error.diagnosis.code == GARBLED:
+                    raise  # nothing was answered: it may be asked again
                 self._job.say(error.what)  # the end is what it is
                 return DONE
             for line in told["left"]:
@@ -130,12 +132,12 @@ class Works:
 
     async def leave(self) -> None:
         """Write down that nobody watches any more, and give the lock back."""
-        await self._job.ask("leave", note=self._job.noted())
+        await self._job.ask("leave", note=self._job.noted(), patience=PATIENCE)
 
-    async def withdraw(self) -> None:
+    async def withdraw(self) -> Happened:
         """Tidy up and give the lock back, also where nobody heard that it was taken."""
         self._kept = True
-        await self._released()
+        return await self._released()
 
     def adopt(self, child: dict[str, Any]) -> None:
         """Follow this process from now on."""

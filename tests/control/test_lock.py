@@ -178,6 +178,47 @@ def test_who_lost_the_lock_changes_nothing_on_the_host(servers: Servers, do: str
     assert held_by() == ("" if how == "gone" else "b")
 
 
+@pytest.mark.parametrize("meanwhile", ["nobody", "another"])
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_release_that_is_asked_again_is_answered_as_before(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, refused: bool, meanwhile: str
+) -> None:
+    """The first answer was lost: it was told as a lock that somebody took away."""
+    finished: list[str] = []
+
+    def finish(_: object, __: object, ending: str) -> list[str]:
+        finished.append(ending)
+        if refused:
+            raise Refused("docker-failed", what="rm", detail="no")
+        return ["a container is left"]
+
+    monkeypatch.setattr(ProcessRunner, "finish", finish)
+    ask = {**asking(servers, "release", servers.start()), "ending": "ready"}
+    first = requests.answer(ask)
+    assert first == (
+        {"error": "docker-failed", "what": "rm", "detail": "no"} if refused
+        else {"left": ["a container is left"]}
+    )  # fmt: skip
+    assert held_by() == ""
+    if meanwhile == "another":
+        lock.take_lock("theirs", owner("b"), "")
+    before = kept.launch_state("it")
+    assert requests.answer(ask) == first
+    assert finished == ["ready"]
+    assert kept.launch_state("it") == before
+    assert held_by() == ("b" if meanwhile == "another" else "")
+    assert requests.answer({**ask, "owner": owner("c")})["error"] == "lock-lost"
+
+
+def test_who_goes_on_with_a_launch_that_was_released_releases_it_again(servers: Servers) -> None:
+    ask = asking(servers, "release", servers.start())
+    assert requests.answer(ask) == {"left": []}
+    again = {"do": "resume", "launch": "it", "owner": owner("a"), "stale": 60.0, "breaks": ""}
+    assert requests.answer(again)["runner"] == "process"
+    servers.lock.unlink()  # and somebody takes this one away
+    assert requests.answer(ask)["error"] == "lock-lost"
+
+
 @pytest.mark.parametrize("whose", ["a", "b"])
 def test_a_look_writes_down_what_it_found_for_who_has_the_lock_alone(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, whose: str
@@ -219,16 +260,13 @@ def test_a_lock_that_is_broken_at_the_last_moment_is_seen(
 @pytest.mark.parametrize(
     ("do", "what"),
     [("terminate", (ProcessRunner, "terminate")), ("kill", (ProcessRunner, "kill")),
-     ("kill", (ProcessRunner, "clear")), ("start", (subprocess, "Popen"))],
+     ("start", (subprocess, "Popen"))],
 )  # fmt: skip
 def test_nobody_breaks_the_lock_while_a_server_is_ended_or_started(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, do: str, what: tuple[Any, str]
 ) -> None:
     old = servers.start()
-    ask = {**asking(servers, do, old), "seconds": 0.0, "clear": what[1] == "clear"}
-    if ask["clear"]:
-        ask["which"] = "new"
-        kept.update("it", new=None, prepared={})
+    ask = {**asking(servers, do, old), "seconds": 0.0}
     monkeypatch.setattr(lock, "GUARDED", 0.05)
     said = []
 
@@ -342,6 +380,46 @@ def test_a_guard_that_is_no_file_is_said(servers: Servers, tmp_path: Path) -> No
     with pytest.raises(Refused) as refused:
         lock.take_lock("it", owner("a"), "")
     assert refused.value.code == "lock-stuck"
+
+
+@pytest.mark.parametrize("do", ["release", "leave"])
+def test_a_lock_is_given_back_however_long_somebody_holds_the_guard(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, do: str
+) -> None:
+    """It was kept without a word where that took longer than one waits to take it."""
+    ask = asking(servers, do, servers.start())
+    monkeypatch.setattr(lock, "GUARDED", 0.0)
+    tries, alone, told = threading.Semaphore(0), lock.alone, []
+
+    def watched(fd: int, guard: str) -> bool:
+        tries.release()
+        return alone(fd, guard)
+
+    asked = threading.Thread(target=lambda: told.append(requests.answer(ask)))
+    with lock.guarded(str(servers.lock)):
+        monkeypatch.setattr(lock, "alone", watched)
+        asked.start()
+        for _ in range(5):
+            assert tries.acquire(timeout=20.0)
+    asked.join()
+    assert told == [{"left": []} if do == "release" else {}]
+    assert held_by() == ""
+
+
+def test_a_lock_that_cannot_be_given_back_is_said(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = asking(servers, "release", servers.start())
+    monkeypatch.setattr(lock, "GIVEN_BACK", 0.0)
+    with lock.guarded(str(servers.lock)):
+        assert requests.answer({**ask, "do": "leave"})["error"] == "lock-busy"
+        assert requests.answer(ask) == {"left": [
+            "The lock is not given back, and goes stale by itself: "
+            f"{servers.lock}.guard: another program holds it."
+        ]}  # fmt: skip
+    assert held_by() == "a"
+    assert requests.answer(ask) == {"left": []}
+    assert held_by() == ""
 
 
 def as_nobody(work: Callable[[], object]) -> None:

@@ -19,6 +19,7 @@ from eagletui.control.agent import Agent
 from eagletui.control.api import Owner, Running
 from eagletui.control.restart import Restart
 from eagletui.host.local import LocalHost
+from eagletui.hostside.agent.unit_end import EXITED, FAILED
 from eagletui.model.errors import ConnectionLost
 from eagletui.model.profile import Guard, StartPlan
 from eagletui.store.installations import InstallationMemory
@@ -108,6 +109,8 @@ class Tools:
     def end(self) -> None:
         # What starts or ends a server is told while nobody can break the lock.
         assert not (self.folder / "unguarded").exists(), self.load("unguarded")
+        # And nobody is kept from the lock while one only looks, waits or saves a log.
+        assert not (self.folder / "dawdled").exists(), self.load("dawdled")
         pids = []
         if (self.folder / "containers.json").exists():
             pids += [about["State"]["Pid"] for about in self.containers().values()]
@@ -381,7 +384,9 @@ async def test_a_unit_that_fails_has_its_own_words_again(tools: Tools, host: Loc
     assert argv(restart.pid) == list(old.argv)
 
 
-@pytest.mark.parametrize("log", ["its own file", "the plan's file", "journal"])
+@pytest.mark.parametrize(
+    "log", ["its own file", "the plan's file", "journal", "two files", "a file and the journal"]
+)
 async def test_a_unit_that_is_over_before_anybody_looks_says_why(
     tools: Tools, host: LocalHost, monkeypatch: pytest.MonkeyPatch, log: str
 ) -> None:
@@ -390,9 +395,13 @@ async def test_a_unit_that_is_over_before_anybody_looks_says_why(
     old = tools.unit("--tag", "old")
     plan = tools.unit_plan(SGLANG_FAKE_DIE="shards")
     (tools.folder / "journal").write_text("1000000 RuntimeError: NCCL error of a server before\n")
-    if log == "journal":
+    other = f"[Service]\nStandardOutput=append:{tools.folder}/other.log\n"
+    if "journal" in log:
         tools.save("unit.json", {**tools.load("unit.json"), "journal": True})
-        (tools.folder / UNIT).write_text("[Service]\n")
+        text = "[Service]\n" if log == "journal" else f"{other}StandardError=journal\n"
+        (tools.folder / UNIT).write_text(text)
+    elif log == "two files":
+        (tools.folder / UNIT).write_text(f"{other}StandardError=append:{tools.folder}/unit.log\n")
     elif log == "the plan's file":
         (tools.folder / UNIT).write_text("[Service]\n")
         plan = replace(plan, workdir=str(tools.folder), log="unit.log")
@@ -404,7 +413,10 @@ async def test_a_unit_that_is_over_before_anybody_looks_says_why(
     assert problem.code.startswith("out-of-memory"), problem
     assert "shards" not in problem.title
     [state] = tools.servers.launches()
-    assert state["new"]["place"]["kind"] == ("journal" if log == "journal" else "file")
+    assert state["new"]["place"]["kind"] == ("journal" if "journal" in log else "file")
+    assert state["new"]["place"]["target"] == (
+        UNIT if "journal" in log else str(tools.folder / "unit.log")
+    )
     assert restart.pid is not None
     assert argv(restart.pid) == list(old.argv)
 
@@ -418,6 +430,10 @@ async def test_a_unit_that_is_over_before_anybody_looks_says_why(
         ("docker", True, '{"ExitCode": 137, "OOMKilled": true}',
          "the host's out-of-memory killer ended it"),
         ("docker", False, '{"ExitCode": 139}', "signal 11 ended it"),
+        ("docker", False, '{"ExitCode": 192}', "signal 64 ended it"),
+        ("docker", False, '{"ExitCode": 128}', "it ended with status 128"),
+        ("docker", False, '{"ExitCode": 193}', "it ended with status 193"),
+        ("docker", False, '{"ExitCode": 255}', "it ended with status 255"),
     ],
 )  # fmt: skip
 async def test_where_a_log_is_silent_its_keeper_says_how_it_ended(
@@ -440,6 +456,39 @@ async def test_where_a_log_is_silent_its_keeper_says_how_it_ended(
     problem = restart.standing.problem
     assert problem is not None
     assert problem.title.endswith(f" is gone, and its log does not say why: {words}.")
+
+
+EXIT = {"MESSAGE_ID": EXITED, "EXIT_STATUS": "3", "MESSAGE": f"{UNIT}: Main process exited, …"}
+
+
+@pytest.mark.parametrize(
+    ("journal", "words"),
+    [
+        (({"MESSAGE_ID": FAILED, "UNIT_RESULT": "exit-code"}, EXIT), ": it ended with status 3."),
+        ((), "."),
+    ],
+)
+async def test_a_unit_that_was_started_again_is_told_by_the_start_that_ended(
+    tools: Tools,
+    host: LocalHost,
+    monkeypatch: pytest.MonkeyPatch,
+    journal: Sequence[dict[str, str]],
+    words: str,
+) -> None:
+    """`systemctl show` told of the new one: a crash was "ended by itself, with status 0"."""
+    monkeypatch.setenv("UNIT_RESTARTS", "\n".join(map(json.dumps, journal)))
+    old = tools.unit()
+    plan = tools.unit_plan(SGLANG_FAKE_DIE="silently")
+    plan = replace(plan, guard=replace(GUARD, roll_back="never"))
+    restart, told = await driven(host, plan, old, limits=AT_ONCE)
+    os.kill(tools.load("unit.json")["MainPID"], signal.SIGKILL)
+    assert states(told)[-1] == "failed", details(told)
+    problem = restart.standing.problem
+    assert problem is not None
+    assert problem.title.endswith(" is gone, and its log does not say why" + words)
+    asked = [row for row in tools.calls() if row[0] == "journalctl" and "--output=json" in row]
+    [state] = tools.servers.launches()
+    assert asked[-1][4] == f"INVOCATION_ID={state['new']['invocation']}"
 
 
 @pytest.mark.parametrize("runner", ["docker", "systemd"])

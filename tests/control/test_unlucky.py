@@ -19,6 +19,7 @@ from eagletui.control.agent import AgentRefused
 from eagletui.control.restart import Restart, unfinished
 from eagletui.host.channel import Channel
 from eagletui.host.local import LocalHost
+from eagletui.model.errors import ConnectionLost
 from tests.control.channels import Wrapped
 from tests.control.servers import Servers, alive, argv
 from tests.control.test_commands import command_line
@@ -81,6 +82,36 @@ async def test_an_answer_that_is_lost_is_asked_for_again(servers: Servers, do: s
     servers.reap()
     assert servers.mine() == [restart.pid]
     assert argv(restart.pid) == list(servers.argv("--tag", "new"))
+
+
+class Unplugged(Killed):
+    """The channel of an agent whose connection is lost before it answers."""
+
+    async def read(self) -> bytes:
+        if data := await super().read():
+            return data
+        raise ConnectionLost("The connection was lost: unplugged.")
+
+
+class Losing(Garbling):
+    """The same, with its connection lost."""
+
+    async def start(self, argv: Sequence[str]) -> Any:
+        return Unplugged(self, await LocalHost.start(self, argv))
+
+
+@pytest.mark.parametrize("kind", [Garbling, Losing])
+async def test_an_end_whose_answer_is_lost_is_no_lock_that_somebody_took(
+    servers: Servers, kind: type[Garbling]
+) -> None:
+    host = kind("release", 2)
+    restart, told = await driven(host, servers.plan(), None, limits=ONCE)
+    assert host.left == 0
+    assert restart.standing.state == "ready"
+    said = [progress.detail for progress in told if progress.detail]
+    again = "Asking again." if kind is Garbling else "trying again."
+    assert [line.endswith(again) for line in said[-3:]] == [False, True, True]
+    assert not servers.lock.exists()
 
 
 @pytest.mark.parametrize("do", ["gone", "start"])

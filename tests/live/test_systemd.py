@@ -152,6 +152,18 @@ async def test_what_fails_gives_way_and_the_drop_in_is_gone(srv: Path, box: Boxe
     assert inside("systemctl", "show", "-p", "NeedDaemonReload", "--value", UNIT) == "no\n"
 
 
+async def test_a_crash_is_told_of_the_start_that_crashed(srv: Path, box: BoxedHost) -> None:
+    """It had been started again, and again, before anybody asked how it had ended."""
+    port = serving(srv)
+    raw = await found(box, port)
+    new = replace(plan(raw, port), argv=("/bin/sh", "-c", "sleep 3; exit 3"))
+    restart, told = await driven(box, new, Running.of(raw, port), limits=PATIENT)
+    assert states(told)[-1] == "rolled-back", details(told)
+    assert restart.standing.problem is not None
+    assert restart.standing.problem.title.endswith("not say why: it ended with status 3.")
+    assert argv(main_pid()) == list(raw.argv)
+
+
 async def test_a_drop_in_that_was_there_comes_back(srv: Path, box: BoxedHost) -> None:
     port = serving(srv)
     first = plan(await found(box, port), port, "--tag", "first", SECRET="one")

@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import time
+from collections.abc import Callable
 
 from eagletui.hostside.agent import docker_create as create
 from eagletui.hostside.agent.base import MARK, Json, Refused, read
@@ -55,6 +56,8 @@ SOON = 1.0
 UP = 10.0
 """Seconds for a container that was started to have a process."""
 LOG_LINES = 20_000
+SIGNALS = 64
+"""The highest signal of Linux."""
 
 
 class DockerRunner(Runner):
@@ -120,10 +123,11 @@ class DockerRunner(Runner):
 
     def kill(self, server: Json) -> None:
         """`docker kill`, also while a stop is under way."""
-        about = found(server["container"])
-        if about is not None and main_pid(about):
-            with contextlib.suppress(Refused):  # it ended meanwhile
-                docker("kill", server["container"])
+        try:
+            docker("kill", server["container"])
+        except Refused as refused:
+            if refused.code not in ("no-container", "docker-failed"):  # it ended meanwhile
+                raise
 
     def members(self, server: Json) -> list[Process]:
         """Whoever is in its control group or descends from its first process."""
@@ -136,12 +140,12 @@ class DockerRunner(Runner):
         """Start the old container; one that removed itself is made again."""
         refuse_taken_port(int(server.get("host_port") or 0))
         about = at_rest(server["container"])
+        if about is not None and state(about).get("Status") == "dead":
+            remove(about["Id"], "--force", sure=task.sure)
+            about = None
+        if about is None:
+            about = remade(task)
         with task.sure():
-            if about is not None and state(about).get("Status") == "dead":
-                remove(about["Id"], "--force")
-                about = None
-            if about is None:
-                about = remade(task.before["inspect"])
             since = begun(about)
         return up(about, int(server["port"]), since)
 
@@ -178,7 +182,7 @@ class DockerRunner(Runner):
         running = argv_of(old["pid"]) if theirs else []
         new_name = f"{name_of(about)}-{task.launch}"
         if found(new_name) is not None:
-            remove(new_name)
+            remove(new_name, sure=task.sure)
         image = image_of(about)
         seen = wrapper_s(about, old["pid"]) if theirs and create.wrapped(about, running) else {}
         given = {**plan["environment"], MARK: task.mark}
@@ -230,11 +234,12 @@ class DockerRunner(Runner):
                     docker("update", "--restart=no", template)
             if name_of(new) != name:
                 docker("rename", new["Id"], name)
+        with task.sure():
             since = begun(new)
         return up(new, task.plan["port"], since)
 
     def ended(self, server: Json) -> Json:
-        """As docker says; a status above 128 is a signal's."""
+        """As docker says; above 128 a status is a signal's, where there is such a signal."""
         about = found(server["container"])
         if about is None or main_pid(about):
             return {}
@@ -243,7 +248,8 @@ class DockerRunner(Runner):
         if now.get("OOMKilled"):
             result = "oom-kill"
         else:
-            result = "success" if not status else "signal" if status > 128 else "exit-code"
+            killed = 128 < status <= 128 + SIGNALS
+            result = "success" if not status else "signal" if killed else "exit-code"
         return {
             "by": "docker",
             "result": result,
@@ -258,8 +264,8 @@ class DockerRunner(Runner):
         new = found(prepared["container"])
         if new is not None:
             save_log(prepared["container"], task.log)
-            remove(prepared["container"], "--force")
-        restore(prepared)
+            remove(prepared["container"], "--force", sure=task.sure)
+        restore(task)
 
     def finish(self, task: Task, ending: str) -> list[str]:
         """Remove the old container when the new one serves, or the new one that never ran."""
@@ -269,13 +275,13 @@ class DockerRunner(Runner):
         kept = kept_name(prepared["name"], task.launch)
         if ending == "ready":
             if found(prepared["template"]) is not None:
-                remove(prepared["template"])
+                remove(prepared["template"], sure=task.sure)
             return []
         if not task.state.get("new"):
             new = found(prepared["container"])
             if new is not None and not main_pid(new):
-                remove(prepared["container"])
-            restore(prepared)
+                remove(prepared["container"], sure=task.sure)
+            restore(task)
             return []
         return [f"The old container is kept as {kept}."] if found(kept) is not None else []
 
@@ -363,20 +369,29 @@ def old_env(about: Json) -> dict[str, str]:
     return create.variables((about.get("Config") or {}).get("Env") or [])
 
 
-def made(like: Json, words: list[str], start: create.Start, environment: dict[str, str]) -> Json:
+def made(
+    like: Json,
+    words: list[str],
+    start: create.Start,
+    environment: dict[str, str],
+    sure: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Json:
     """A new container, not started."""
     flags, extra = create.environment_words(environment)
-    new = create_container(*words, *flags, *start.before, image_of(like), *start.after, extra=extra)
+    what = (*words, *flags, *start.before, image_of(like), *start.after)
+    new = create_container(*what, extra=extra, sure=sure)
     for other in create.other_networks(like):
         docker("network", "connect", other, new["Id"])
     return new
 
 
-def remade(old: Json) -> Json:
+def remade(task: Task) -> Json:
     """A container that removed itself, as it was."""
+    old = task.before["inspect"]
     refuse_taken_name(name_of(old))
     words = [*create.settings(old), "--name", name_of(old)]
-    return made(old, words, create.started_as(old, [], create.command(old)), old_env(old))
+    start = create.started_as(old, [], create.command(old))
+    return made(old, words, start, old_env(old), task.sure)
 
 
 def begun(about: Json) -> int:
@@ -422,14 +437,16 @@ def record(about: Json, port: int, *, pid: int = 0, start: int = 0) -> Json:
     }
 
 
-def restore(prepared: Json) -> None:
+def restore(task: Task) -> None:
     """The old container has its name and its restart policy again."""
+    prepared = task.state["prepared"]
     old = at_rest(prepared["template"])
     if old is None or name_of(old) == prepared["name"]:
         return
-    docker("rename", prepared["template"], prepared["name"])
-    if prepared["restart"] != "no":
-        docker("update", f"--restart={prepared['restart']}", prepared["template"])
+    with task.sure():
+        docker("rename", prepared["template"], prepared["name"])
+        if prepared["restart"] != "no":
+            docker("update", f"--restart={prepared['restart']}", prepared["template"])
 
 
 def save_log(container: str, path: str) -> None:

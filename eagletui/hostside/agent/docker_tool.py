@@ -113,12 +113,21 @@ def _settled(container: str, settled: Callable[[Json], bool]) -> Json | None:
         time.sleep(LOOK)
 
 
-def remove(container: str, *flags: str) -> None:
-    """Remove it; who else is at it, the daemon for a `--rm`, is left to end that."""
+def remove(
+    container: str,
+    *flags: str,
+    sure: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+) -> None:
+    """Remove it; who else is at it, the daemon for a `--rm`, is left to end that.
+
+    Args:
+        sure: what each try is made in, and the waiting between them is not.
+    """
     end = time.monotonic() + REMOVAL
     while True:
         try:
-            docker("rm", *flags, container)
+            with sure():
+                docker("rm", *flags, container)
             return
         except Refused as refused:
             if refused.code == "no-container":
@@ -128,15 +137,23 @@ def remove(container: str, *flags: str) -> None:
         time.sleep(LOOK)
 
 
-def create_container(*words: str, extra: Mapping[str, str]) -> Json:
+def create_container(
+    *words: str,
+    extra: Mapping[str, str],
+    sure: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Json:
     """Make a container; one of its name may be half gone, which docker says as a conflict.
 
     A removed container's name is free a moment after docker knows it no longer.
+
+    Args:
+        sure: as in `remove`.
     """
     end = time.monotonic() + NAME
     while True:
         try:
-            told = docker("create", *words, extra=extra)
+            with sure():
+                told = docker("create", *words, extra=extra)
             return inspect(told.strip().splitlines()[-1])
         except Refused as refused:
             if not _says(refused, "already in use") or time.monotonic() > end:

@@ -3,7 +3,8 @@
 Who holds the lock is written in it. It is taken, given back and broken only by whoever holds the
 guard, an empty file beside it, for that moment: so no two can find it free, or break it, at once.
 Who has the lock starts and ends servers under the guard too, so that nobody breaks it between the
-look at it and the signal.
+look at it and the signal. Only what changes something is done under it; to look, to wait and to
+keep a log is not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ LOCK = "/tmp/eagletui-restart.lock"
 LONGEST = 1 << 16
 """Bytes of a lock; it takes a few hundred."""
 GUARDED = 10.0
-"""Seconds to wait for the guard, which nobody holds for longer than one command takes."""
+"""Seconds to wait for the guard. Mostly it is held for milliseconds. Under it docker and systemd
+are told what to do, in three commands at the most, and a busy one may take longer than this over
+a start, a removal or a reload: then who wants the lock is told that somebody is at it."""
+GIVEN_BACK = 100.0
+"""Seconds to wait for it to give the lock back: longer than any command of docker (60 s) or systemd
+(90 s) is let run."""
 
 
 def lock_path() -> str:
@@ -89,14 +95,23 @@ def take_lock(launch: str, owner: Json, breaks: str) -> None:
             raise Refused("locked", path=path, held=read_lock() or {})
 
 
-def give_back(launch: str, owner: Json) -> None:
-    """Let the next one have it, where it is this owner's; where it cannot be, it goes stale."""
+def give_back(launch: str, owner: Json) -> str:
+    """Let the next one have it, where it is this owner's.
+
+    Returns:
+        Why it cannot be, and goes stale; "" where it is done.
+    """
     path = lock_path()
-    with contextlib.suppress(OSError, Refused):
+    try:
         if own_lock(launch, owner):
-            with guarded(path):
+            with guarded(path, GIVEN_BACK):
                 if own_lock(launch, owner):
                     os.unlink(path)
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    except Refused as refused:
+        return f"{path}.guard: {refused.about.get('detail') or 'another program holds it'}"
+    return ""
 
 
 def own_lock(launch: str, owner: Json) -> bool:
@@ -132,9 +147,13 @@ def is_of(held: Json, launch: str, owner: Json) -> bool:
 
 
 @contextlib.contextmanager
-def guarded(path: str) -> Iterator[None]:
-    """Alone with the lock."""
-    end = time.monotonic() + GUARDED
+def guarded(path: str, seconds: float | None = None) -> Iterator[None]:
+    """Alone with the lock.
+
+    Args:
+        seconds: to wait for that; `GUARDED` where nothing is said.
+    """
+    end = time.monotonic() + (GUARDED if seconds is None else seconds)
     while True:
         try:
             fd = opened(f"{path}.guard")

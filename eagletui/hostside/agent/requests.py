@@ -143,8 +143,7 @@ def do_kill(ask: Json) -> Json:
     if server is not None:
         told = _killed(task, which, server, float(ask.get("seconds", 2.0)))
     if ask.get("clear") and not told["left"] and task.plan:
-        with task.sure():
-            planned(task.plan).clear(task, server)
+        planned(task.plan).clear(task, server)
     return told
 
 
@@ -290,7 +289,7 @@ def do_resume(ask: Json) -> Json:
     if held and held.get("launch") == launch and held["quiet"] >= float(ask["stale"]):
         breaks = held["key"]
     take_lock(launch, ask["owner"], breaks)
-    update(launch, unattended=None)
+    update(launch, unattended=None, released=None)
     plan = record(os.path.join(launch_folder(launch), "plan.json"))
     before = record(os.path.join(launch_folder(launch), "before.json"))
     return {
@@ -309,23 +308,46 @@ def do_leave(ask: Json) -> Json:
     """
     if own_lock(ask["launch"], ask["owner"]):
         update(ask["launch"], **ask["note"], unattended=time.time())
-        give_back(ask["launch"], ask["owner"])
+        if give_back(ask["launch"], ask["owner"]):
+            raise Refused("lock-busy", path=lock_path())
     return {}
 
 
 def do_release(ask: Json) -> Json:
-    """Tidy up, write down the end and give the lock back."""
-    launch = ask["launch"]
-    refuse_lost(launch, ask["owner"])
+    """Tidy up, write down the end and give the lock back.
+
+    Its answer may be lost, and it is asked again: by then the lock is nobody's, or another's
+    already. What was answered is kept, and answered as before.
+    """
+    launch, owner = ask["launch"], ask["owner"]
+    if not own_lock(launch, owner):
+        before = launch_state(launch).get("released") or {}
+        if before.get("session") == owner.get("session"):
+            return _answered(before)
+    refuse_lost(launch, owner)
     state = update(launch, **ask["note"], ended=time.time())
-    left: list[str] = []
+    released: Json = {"session": owner.get("session"), "left": []}
     try:
         task = _task({**ask, "mark": launch}, "new", state)
         if task.plan and not state.get("again"):
-            left = planned(task.plan).finish(task, str(ask.get("ending", "")))
+            released["left"] = planned(task.plan).finish(task, str(ask.get("ending", "")))
+    except Refused as refused:
+        released["refused"] = [refused.code, refused.about]
     finally:
-        give_back(launch, ask["owner"])
-    return {"left": left}
+        # Before the lock is free: who is ended between the two does it all once more.
+        with contextlib.suppress(Refused):
+            update(launch, released=released)
+        kept = give_back(launch, owner)
+    if kept:
+        released["left"].append(f"The lock is not given back, and goes stale by itself: {kept}.")
+    return _answered(released)
+
+
+def _answered(released: Json) -> Json:
+    if "refused" in released:
+        code, about = released["refused"]
+        raise Refused(code, **about)
+    return {"left": released["left"]}
 
 
 def _task(ask: Json, which: str, state: Json) -> Task:

@@ -134,7 +134,8 @@ class Runner:
         return {}
 
     def clear(self, task: Task, server: Json | None) -> None:
-        """What it left behind once its processes are gone: make way for what ran before."""
+        """What it left behind once its processes are gone: make way for what ran before, with
+        `task.sure()` for each change."""
 
     def finish(self, task: Task, ending: str) -> list[str]:  # noqa: ARG002
         """The restart has come to this end: tidy up; what is left, in words."""

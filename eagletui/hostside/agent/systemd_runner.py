@@ -25,12 +25,13 @@ from eagletui.hostside.agent.process_runner import (
 )
 from eagletui.hostside.agent.processes import Process, marked, members, process, there
 from eagletui.hostside.agent.runner import Runner, Task, note, refuse_ourselves
+from eagletui.hostside.agent.unit_end import STARTED, ended, start_of
 from eagletui.hostside.agent.unit_start import (
     begun,
-    end_of,
     found,
     output_of,
     record,
+    rested,
     sizes_of,
     up,
 )
@@ -111,17 +112,17 @@ class SystemdRunner(Runner):
         if task.before.get("transient"):
             return PROCESSES.start(task._replace(plan=task.before))
         unit, port = unit_of_record(server), int(server["port"])
-        main = int(unit.show().get("MainPID") or 0)
-        if not main:
+        about = unit.show()
+        if not int(about.get("MainPID") or 0):
             refuse_taken_port(port)
         sizes = sizes_of(unit, task.before.get("output", ""))
         with task.sure():
-            begin = begun(unit)
+            begin = begun(unit, about.get(STARTED, ""))
         return up(unit, port, begin, sizes)
 
     def ended(self, server: Json) -> Json:
-        """As systemd says."""
-        return end_of(unit_of_record(server).show())
+        """As systemd says of that very start."""
+        return ended(unit_of_record(server), server)
 
     # --- a server that is planned -------------------------------------------------------------
 
@@ -166,11 +167,12 @@ class SystemdRunner(Runner):
         if task.plan.get("transient"):
             return PROCESSES.started(task)
         unit = unit_of_record(task.plan)
-        main = int(unit.show().get("MainPID") or 0)
+        about = unit.show()
+        main = int(about.get("MainPID") or 0)
         row = process(main) if main else None
         if row is None or not marked(main, task.mark):
             return None
-        return found(unit, row, task.plan["port"], task.mark)
+        return {**found(unit, row, task.plan["port"], task.mark), **start_of(about)}
 
     def start(self, task: Task) -> Json:
         """Write the drop-in and start the unit."""
@@ -181,8 +183,9 @@ class SystemdRunner(Runner):
         with task.sure():
             put(prepared["folder"], prepared["new"])
             unit.reload()
-            sizes = sizes_of(unit, output)
-            begin = begun(unit)
+        sizes, before = sizes_of(unit, output), unit.show().get(STARTED, "")
+        with task.sure():
+            begin = begun(unit, before)
         server = up(unit, task.plan["port"], begin, sizes)
         refuse_overridden(unit, server, task.plan)
         return {**server, "mark": task.mark}
@@ -193,9 +196,12 @@ class SystemdRunner(Runner):
         if not prepared:
             return
         unit = unit_of_record(task.plan)
-        unit.told("stop")
-        put(prepared["folder"], prepared["files"])
-        unit.reload()
+        with task.sure():
+            unit.told("stop", "--no-block")
+        rested(unit)
+        with task.sure():
+            put(prepared["folder"], prepared["files"])
+            unit.reload()
 
     def finish(self, task: Task, ending: str) -> list[str]:
         """A unit that does not serve keeps its drop-in, and the person is told."""

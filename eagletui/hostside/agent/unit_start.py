@@ -11,21 +11,24 @@ from typing import NamedTuple
 from eagletui.hostside.agent.base import Json, Refused, read
 from eagletui.hostside.agent.process_runner import file_place
 from eagletui.hostside.agent.processes import Process, process
+from eagletui.hostside.agent.unit_end import STARTED, end_of, start_of
 from eagletui.hostside.agent.units import Unit
 
 UP = 60.0
 """Seconds for a unit that was started to have a main process."""
-STARTED = "ExecMainStartTimestampMonotonic"
-OUTPUT = re.compile(r"^Standard(?:Output|Error)\s*=\s*(?:append|file|truncate):(/.*?)\s*$", re.M)
+STOPPED = 90.0
+"""Seconds for a unit to stop: what systemd itself gives one that says nothing of it."""
+SETTING = re.compile(r"^[ \t]*Standard(Output|Error)[ \t]*=[ \t]*(.*?)[ \t]*$", re.M)
+FILE = re.compile(r"(?:append|file|truncate):(/.*)")
 
 
 def sizes_of(unit: Unit, output: str) -> dict[str, int]:
     """The files that a unit is going to write, and what stands there now, its predecessor's.
 
     Args:
-        output: one of them.
+        output: one of them, where its settings name none.
     """
-    return {path: size_of(path) for path in (output, *outputs(unit))}
+    return {path: size_of(path) for path in (*outputs(unit), output)}
 
 
 class Begin(NamedTuple):
@@ -36,12 +39,30 @@ class Begin(NamedTuple):
     before: str
 
 
-def begun(unit: Unit) -> Begin:
-    """Start a unit."""
+def begun(unit: Unit, before: str) -> Begin:
+    """Start a unit.
+
+    Args:
+        before: its `STARTED` until then.
+    """
     unit.told("reset-failed")  # many starts in a short time are meant
-    begin = Begin(int(time.time() * 1_000_000), unit.show().get(STARTED, ""))
+    begin = Begin(int(time.time() * 1_000_000), before)
     unit.do("start", "--no-block")
     return begin
+
+
+def rested(unit: Unit) -> None:
+    """Wait until a unit that was told to stop has.
+
+    Raises:
+        Refused: it takes too long.
+    """
+    end = time.monotonic() + STOPPED
+    while unit.show().get("ActiveState") not in ("inactive", "failed"):
+        if time.monotonic() > end:
+            said = f"it has not stopped within {STOPPED:g} s"
+            raise Refused("unit-failed", unit=unit.name, what="stop", detail=said)
+        time.sleep(0.05)
 
 
 def up(unit: Unit, port: int, begin: Begin, sizes: dict[str, int]) -> Json:
@@ -54,7 +75,7 @@ def up(unit: Unit, port: int, begin: Begin, sizes: dict[str, int]) -> Json:
         if row is not None and about.get("ActiveState") in ("active", "activating", "reloading"):
             told = output_of(row.pid)
             at = {"inode": begin.since, "offset": 0} if not told else place_in(told, sizes)
-            return {**found(unit, row, port, ""), **at}
+            return {**found(unit, row, port, ""), **start_of(about), **at}
         if has_ended(about, begin):
             return over(unit, about, port, begin, sizes)  # its log says why
         if time.monotonic() > end:
@@ -89,16 +110,6 @@ def over(unit: Unit, about: dict[str, str], port: int, begin: Begin, sizes: dict
         **log,
         **at,
         "ended": end_of(about),
-    }
-
-
-def end_of(about: dict[str, str]) -> Json:
-    """How a unit's main process ended."""
-    status = about.get("ExecMainStatus", "")
-    return {
-        "by": "systemd",
-        "result": about.get("Result", ""),
-        "status": int(status) if status.isdigit() else None,
     }
 
 
@@ -156,12 +167,28 @@ def output_of(pid: int) -> str:
 
 
 def outputs(unit: Unit) -> list[str]:
-    """The files that a unit's own settings send its output to."""
-    about, found = unit.show(), []
+    """The files that a unit's own settings send its output to, that of its errors first.
+
+    SGLang logs to its errors: where those go to the journal, a file of the rest is not its log.
+    systemctl shows no more of `append:/a` than `append` (seen of 252).
+    """
+    about, texts = unit.show(), []
     for path in [about.get("FragmentPath", ""), *about.get("DropInPaths", "").split()]:
         with contextlib.suppress(OSError):
-            found += OUTPUT.findall(os.fsdecode(read(path)))
-    return found
+            texts.append(os.fsdecode(read(path)))
+    return outputs_of(texts)
+
+
+def outputs_of(texts: list[str]) -> list[str]:
+    """The same of a unit's file and its drop-ins: the last word counts, an empty one is none."""
+    said = {"Output": "", "Error": ""}
+    for text in texts:
+        said.update(SETTING.findall(text))
+    errors = said["Error"] or "inherit"
+    if errors == "inherit":
+        errors = said["Output"]
+    found = [FILE.fullmatch(way) for way in (errors, said["Output"])]
+    return [way[1] for way in found if way is not None] if found[0] is not None else []
 
 
 def size_of(path: str) -> int:

@@ -13,7 +13,7 @@ from eagletui.hostside.agent.tools import Done, run
 PROPERTIES = (
     "Id", "LoadState", "ActiveState", "SubState", "Result", "MainPID", "Type", "Restart",
     "FragmentPath", "Transient", "User", "DropInPaths", "NeedDaemonReload", "ExecMainStatus",
-    "ExecMainStartTimestampMonotonic",
+    "ExecMainStartTimestampMonotonic", "ExecMainPID", "InvocationID",
 )  # fmt: skip
 FORCES = ("permission denied", "access denied", "interactive authentication required")
 
