@@ -18,6 +18,9 @@ PATHS = ("/tokenize", "/v1/tokenize")
 MOST = 64 << 20
 """Bytes of the largest reply that is read: the prompts of a file are fewer together."""
 
+_OTHERWISE = (AttributeError, KeyError, TypeError)
+"""JSON of another form."""
+
 _LIMIT = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0)
 
 
@@ -27,7 +30,7 @@ async def exact(
     """The plan with each prompt cut, or repeated, to `input_tokens` tokens.
 
     Raises:
-        UsageError: the endpoint takes no token numbers.
+        UsageError: the endpoint takes no token numbers, or the model's context not so many.
         EagletuiError: the server does not tokenize, or finds no token in any prompt.
     """
     if plan.input_tokens is None:
@@ -36,6 +39,13 @@ async def exact(
         raise UsageError(
             "An exact length of the input needs --endpoint /generate or /v1/completions.",
             meaning="The chat template adds tokens of its own, as many as it likes.",
+        )
+    context = await context_of(session, url, headers)
+    if context is not None and plan.input_tokens + plan.output_tokens > context:
+        raise UsageError(
+            f"{plan.input_tokens} tokens of input and {plan.output_tokens} of output are more than "
+            f"the {context} of this model's context.",
+            advice="Name a smaller --input-tokens or --output-tokens.",
         )
     prompts = []
     for prompt in plan.prompts:
@@ -50,6 +60,23 @@ async def exact(
             advice="Leave --input-tokens out, or give other prompts.",
         )
     return replace(plan, prompts=tuple(prompts))
+
+
+async def context_of(
+    session: aiohttp.ClientSession, url: str, headers: dict[str, str]
+) -> int | None:
+    """How many tokens a request may have with its reply; None where the server does not say.
+
+    `max_model_len` of `/v1/models` (0.5.23); that of `/tokenize` is the tokenizer's own.
+    """
+    try:
+        async with session.get(url + "/v1/models", headers=headers, timeout=_LIMIT) as response:
+            body, _ = await body_of(response.content.iter_any(), MOST)
+        cards = read_json(body)["data"]
+        told = [card.get("max_model_len") for card in cards]
+    except (aiohttp.ClientError, OSError, asyncio.TimeoutError, ValueError, *_OTHERWISE):
+        return None
+    return max((length for length in told if isinstance(length, int) and length > 0), default=None)
 
 
 async def tokenize(

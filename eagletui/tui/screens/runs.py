@@ -23,6 +23,9 @@ from eagletui.tui.screens.prompt import Prompt
 from eagletui.tui.view import View
 from eagletui.tui.widgets.options import Options
 
+LOOK_EVERY = 5.0
+"""Seconds after which it is asked again what there is: other programs keep runs too."""
+
 
 class KeptRead(Message):
     """What there is."""
@@ -58,6 +61,7 @@ class RunsScreen(EagleScreen):
     def body(self) -> Iterator[Widget]:
         runs = Options(id="runs", classes="panel")
         runs.border_title = "runs"
+        runs.border_subtitle = "reading …"
         yield runs
         yield Static("", id="why", classes="-off")
 
@@ -66,11 +70,16 @@ class RunsScreen(EagleScreen):
         super().on_mount()
         self.query_one("#runs").focus()
         self.read()
+        self.set_interval(LOOK_EVERY, self._look_again)
 
     def on_screen_resume(self) -> None:
         """A run may have come while another screen was on top."""
         super().on_screen_resume()
         if self._kept is not None:
+            self.read()
+
+    def _look_again(self) -> None:
+        if self.is_current and self._kept is not None:
             self.read()
 
     def read(self) -> None:
