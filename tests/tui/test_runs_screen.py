@@ -12,6 +12,7 @@ from textual.widgets import OptionList
 
 from eagletui.model.errors import EagletuiError
 from eagletui.tui.app import EagleApp
+from eagletui.tui.screens import runs
 from eagletui.tui.screens.compare import CompareScreen
 from eagletui.tui.screens.main import MainScreen
 from eagletui.tui.screens.runs import RunsScreen
@@ -61,6 +62,24 @@ async def test_the_list_says_what_decides_at_a_glance() -> None:
         assert "looped" not in row(app, "chain-2")
         assert "71.3 tok/s" in row(app, "for 1 h 00 min")
         assert "accept 2.10" in row(app, "for 1 h 00 min")
+
+
+async def test_what_another_program_keeps_is_seen_while_the_list_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And what it removes: a mark of it is gone as well."""
+    monkeypatch.setattr(runs, "LOOK_EVERY", 0.05)
+    shelf = FakeShelf()
+    async with listed(shelf) as (app, pilot):
+        await press(pilot, *TWO)
+        assert "3 runs, 2 marked" in screen_text(app)
+        del shelf.lines[0]
+        for _ in range(100):
+            if "2 runs, 1 marked" in screen_text(app):
+                break
+            await pilot.pause(0.05)
+        assert "2 runs, 1 marked" in screen_text(app)
+        assert "chain-2" not in screen_text(app)
 
 
 async def test_marks_a_baseline_and_the_comparison() -> None:
