@@ -7,7 +7,8 @@ It keeps containers and units in JSON files under TOOL_STATE; what they start ar
     FAIL_DOCKER    a word: calls with it are refused as by a daemon that this account may not use
     DOCKER_LAGS    so many looks docker needs to hear that a container's process has ended; as many
                    again until it begins to remove a `--rm` one, until it has, and to free its name
-    START_TAKES_LONG  what is to die is dead before its start is said to be done
+    START_TAKES_LONG  what is to die is dead, and what is to serve serves, before its start is said
+                      to be done
     DOCKER_END     what docker says of the state of a container that has ended
     UNIT_END       what systemd says of a unit whose process has ended: result and status
     UNIT_RESTARTS  how such a unit, started again before anybody looks, has ended in the journal:
@@ -83,6 +84,7 @@ with open(sys.argv[1], "ab", buffering=0) as journal:
 
 def start(argv: list[str], log: Path, cwd: str, env: dict[str, str]) -> int:
     keeper = None
+    begun = log.stat().st_size if log.exists() else 0
     if log.name == "journal":  # a socket of another's, and no file
         keeper = subprocess.Popen(
             [sys.executable, "-ISc", JOURNALD, str(log)], stdin=subprocess.PIPE,
@@ -99,6 +101,11 @@ def start(argv: list[str], log: Path, cwd: str, env: dict[str, str]) -> int:
         child.wait(60)
         if keeper is not None:
             keeper.wait(60)
+    elif os.environ.get("START_TAKES_LONG") and keeper is None:
+        # What serves says so before its start is said to be done.
+        limit = time.monotonic() + 20.0
+        while b"ready to roll" not in log.read_bytes()[begun:] and time.monotonic() < limit:
+            time.sleep(0.05)
     return child.pid
 
 

@@ -115,7 +115,7 @@ class SystemdRunner(Runner):
         about = unit.show()
         if not int(about.get("MainPID") or 0):
             refuse_taken_port(port)
-        sizes = sizes_of(unit, task.before.get("output", ""))
+        sizes = sizes_of(unit, task.before.get("output", ""), task.state)
         with task.sure():
             begin = begun(unit, about.get(STARTED, ""))
         return up(unit, port, begin, sizes)
@@ -183,7 +183,7 @@ class SystemdRunner(Runner):
         with task.sure():
             put(prepared["folder"], prepared["new"])
             unit.reload()
-        sizes, before = sizes_of(unit, output), unit.show().get(STARTED, "")
+        sizes, before = sizes_of(unit, output, task.state), unit.show().get(STARTED, "")
         with task.sure():
             begin = begun(unit, before)
         server = up(unit, task.plan["port"], begin, sizes)

@@ -22,13 +22,16 @@ SETTING = re.compile(r"^[ \t]*Standard(Output|Error)[ \t]*=[ \t]*(.*?)[ \t]*$", 
 FILE = re.compile(r"(?:append|file|truncate):(/.*)")
 
 
-def sizes_of(unit: Unit, output: str) -> dict[str, int]:
+def sizes_of(unit: Unit, output: str, state: Json) -> dict[str, int]:
     """The files that a unit is going to write, and what stands there now, its predecessor's.
 
     Args:
         output: one of them, where its settings name none.
+        state: of the launch: what its servers wrote to so far may be written to again.
     """
-    return {path: size_of(path) for path in (*outputs(unit), output)}
+    servers = [state.get(which) or {} for which in ("old", "new", "back")]
+    logs = [str(server.get("log") or "") for server in servers]
+    return {path: size_of(path) for path in (*outputs(unit), output, *logs)}
 
 
 class Begin(NamedTuple):
