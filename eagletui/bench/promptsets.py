@@ -6,7 +6,6 @@ import codecs
 import io
 import json
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, BinaryIO
 
 from eagletui.bench.plan import Prompt
 from eagletui.model.errors import UsageError
+from eagletui.model.filekinds import other_kind
 from eagletui.model.jsontext import read_json, whole_characters
 from eagletui.model.refused import reason, to_read
 from eagletui.model.text import visible
@@ -117,19 +117,16 @@ def _opened(path: Path, name: str) -> BinaryIO:
     return file
 
 
-_KINDS = (
-    (stat.S_ISDIR, "a folder", "Name a file in it."),
-    (stat.S_ISFIFO, "a pipe", "Write the prompts into a file, and name that."),
-    (stat.S_ISSOCK, "a socket", "Name a file."),
-    (stat.S_ISCHR, "a device", "Name a file."),
-    (stat.S_ISBLK, "a device", "Name a file."),
-)
+_INSTEAD = {
+    "a folder": "Name a file in it.",
+    "a pipe": "Write the prompts into a file, and name that.",
+}
 
 
 def _must_be_a_file(mode: int, name: str) -> None:
-    for is_it, kind, advice in _KINDS:
-        if is_it(mode):
-            raise UsageError(f"{name} is {kind}, not a file of prompts.", advice=advice)
+    if kind := other_kind(mode):
+        advice = _INSTEAD.get(kind, "Name a file.")
+        raise UsageError(f"{name} is {kind}, not a file of prompts.", advice=advice)
 
 
 def _some(prompts: Iterator[Prompt], most: int) -> tuple[Prompt, ...]:

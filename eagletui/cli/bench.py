@@ -151,8 +151,8 @@ def bench(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     else:
         for line in (*table(run), *notes(run, said)):
             click.echo(visible(line))
-    problems = [unwritten, _exported(run, options["export"]) if options["export"] else None]
-    for problem in filter(None, problems):
+    unexported = _exported(run, options["export"]) if options["export"] else None
+    if problem := unwritten or unexported:
         raise problem
     if CANCELLED in said:
         ctx.exit(INTERRUPTED)

@@ -91,7 +91,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Any]]:
                 continue
             try:
                 row = read_json(line)
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 if number == 1 and (whole := _whole(path)) is not None:
                     yield number, whole
                     return
@@ -109,6 +109,6 @@ def _whole(path: Path) -> object | None:
         return None
     try:
         found: object = read_json(path.read_bytes())
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return found

@@ -111,7 +111,7 @@ class Conversation:
             told = read_json(line)
             answer = self._waiting.get(told["id"])
             found, ended = told.get("answer"), told.get("ended", "")
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise garbled(_text(line)) from None
         self._answered = True
         if answer is None or answer.done():

@@ -66,7 +66,7 @@ def _cards(output: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     start = re.search(rb"^[\[{]", output, re.MULTILINE)
     try:
         found: Any = read_json(output[start.start() :]) if start else ()
-    except (ValueError, RecursionError):
+    except ValueError:
         return
     cards = found.get("gpu_data") if isinstance(found, dict) else found
     for card in cards if isinstance(cards, list) else ():

@@ -272,7 +272,7 @@ def parse_rocm(output: bytes) -> tuple[Gpu, ...]:
     start = output.find(b"{")
     try:
         cards = read_json(output[start:]) if start >= 0 else {}
-    except (ValueError, RecursionError):
+    except ValueError:
         return ()
     gpus = []
     for card, values in cards.items() if isinstance(cards, dict) else ():

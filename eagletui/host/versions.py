@@ -79,7 +79,7 @@ async def installed_versions(host: Host, python: str) -> dict[str, str]:
     done = await host.run([python, "-I", "-c", _ASK], timeout=_ASK_SECONDS, limit=65536)
     try:
         told = read_json(done.stdout) if done.ok else {}
-    except (ValueError, RecursionError):
+    except ValueError:
         return {}
     found = {}
     for name, version in told.items() if isinstance(told, dict) else ():

@@ -14,10 +14,9 @@ def read_json(text: str | bytes) -> Any:
             which no file and no terminal takes.
     """
     try:
-        value = json.loads(text)
+        return whole_characters(json.loads(text), text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    return whole_characters(value, text)
 
 
 def whole_characters(value: Any, text: str | bytes) -> Any:

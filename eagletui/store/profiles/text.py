@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
+from eagletui.model.filekinds import other_kind
 from eagletui.store.profiles.file import ProfileError
 
 MOST_BYTES = 64 << 10
 """What no profile reaches: a whole launch with its environment has some 5 kB. Readers of TOML take
 minutes over megabytes of keys."""
-
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 def text_of(path: Path) -> str:
@@ -27,9 +19,7 @@ def text_of(path: Path) -> str:
         ProfileError: it is no such file, or cannot be read.
     """
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = next((words for is_one, words in _KINDS if is_one(mode)), "no file")
+        if kind := other_kind(path.stat().st_mode):
             raise ProfileError(
                 f"this is {kind}, where a profile's file should be.",
                 path=str(path),
