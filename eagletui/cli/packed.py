@@ -17,7 +17,7 @@ from typing import IO, Any, BinaryIO, cast
 from eagletui.model.errors import EagletuiError
 from eagletui.model.text import visible
 
-BLOCK = 1 << 16
+BLOCK = 3 << 18
 
 # First bytes → how such a file is opened.
 _PACKED: dict[bytes, Callable[[Any], Any]] = {

@@ -10,7 +10,6 @@ from eagletui.engine.diagnosis import diagnosis
 from eagletui.model.diagnosis import Diagnosis
 
 USELESS_BELOW = 1.05
-_USELESS_TEXT = b"%.2f" % USELESS_BELOW
 STEPS_NEEDED = 400
 LINES_NEEDED = 10
 DEFAULT_INTERVAL = 40
@@ -33,31 +32,26 @@ class AcceptanceWatch:
         self._streak = self._streak + 1 if accept_length < USELESS_BELOW else 0
         return self._streak == self.needed
 
-    def add_column(self, accept_lengths: Sequence[bytes]) -> int | None:
-        """Take in many as they are written; the index of the one that completes the proof.
+    def add_column(self, low: Sequence[bool]) -> int | None:
+        """Take in many; the index of the one that completes the proof.
 
-        Decimals of one integer digit compare as text as they do as numbers, and longer ones are
-        greater, because the point stands before every digit.
+        Args:
+            low: of each whether it is below `USELESS_BELOW`.
         """
-        if not accept_lengths:
+        if not low:
             return None
         # A run that is long enough stands on two of these that follow each other.
-        sampled = accept_lengths[self.needed // 2 - 1 :: self.needed // 2]
-        begun = self._streak and accept_lengths[0] < _USELESS_TEXT
-        if not begun and not _holds_two_low(sampled):
-            at_end = takewhile(_USELESS_TEXT.__gt__, reversed(accept_lengths))
-            self._streak = sum(1 for _ in at_end)
+        sampled = low[self.needed // 2 - 1 :: self.needed // 2]
+        begun = self._streak and low[0]
+        if not begun and not any(map(and_, sampled, sampled[1:])):
+            self._streak = sum(1 for _ in takewhile(bool, reversed(low)))
             return None
-        previous = -1
-        low = [i for i, value in enumerate(accept_lengths) if value < _USELESS_TEXT]
-        for index in low:
-            self._streak = self._streak + 1 if index == previous + 1 else 1
-            previous = index
-            if self._streak == self.needed:
-                return index
-        if previous != len(accept_lengths) - 1:
-            self._streak = 0
-        return None
+        proof = None
+        for index, is_one in enumerate(low):
+            self._streak = self._streak + 1 if is_one else 0
+            if self._streak == self.needed and proof is None:
+                proof = index
+        return proof
 
     def verdict(self, evidence: str, line: int | None) -> Diagnosis:
         """The words for it."""
@@ -72,11 +66,3 @@ class AcceptanceWatch:
             "was made for this target and this release (an update of SGLang can break it), or "
             "switch speculation off.",
         )
-
-
-def _holds_two_low(accept_lengths: Sequence[bytes]) -> bool:
-    """Whether two that follow each other are as those of a useless draft."""
-    if min(accept_lengths, default=_USELESS_TEXT) >= _USELESS_TEXT:
-        return False
-    low = [value < _USELESS_TEXT for value in accept_lengths]
-    return any(map(and_, low, low[1:]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from eagletui.engine.acceptance import DEFAULT_INTERVAL, AcceptanceWatch
 from eagletui.engine.bars import holds_only_bars
@@ -145,10 +145,11 @@ class LogReader:
         it is may have to be told by `passed`.
         """
         settled = self._settled
-        if settled and steady.quiet:
+        if settled and all(map(self._knows, steady.notable)):
             return
+        notable = set(steady.notable)
         for line in steady.others:
-            if not (settled and self._knows(line)):
+            if not (settled and (line not in notable or self._knows(line))):
                 yield line
                 settled = self._settled
 
@@ -225,10 +226,6 @@ class LogReader:
 
     # --- what was read elsewhere -----------------------------------------------------------
 
-    def judge(self, accept_lengths: Sequence[bytes]) -> int | None:
-        """Accept lengths in order: the index of the one that proves the draft useless, or None."""
-        return self._watch.add_column(accept_lengths)
-
     def judged(self, steady: Steady, block: bytes) -> list[tuple[int, bytes]]:
         """The line of the block that proves the draft useless, with its index; where there is one.
 
@@ -238,7 +235,7 @@ class LogReader:
         if not steady.samples:
             return []
         self.observe(decode_messages(block))
-        useless = self.judge(steady.accept_length)
+        useless = self._watch.add_column(steady.low)
         return [] if useless is None else [accept_line(block, useless)]
 
     def passed(self, stamp: float | None) -> None:
@@ -247,7 +244,7 @@ class LogReader:
             self._stamp = stamp
 
     def useless_draft(self, line: bytes, number: int) -> list[Event]:
-        """The verdict for what `judge` found; `passed` has told the stamp of its line."""
+        """The verdict for what `judged` found; `passed` has told the stamp of its line."""
         verdict = self._watch.verdict(line.decode("utf-8", "replace"), number)
         return list(self._failures.degraded(verdict, self._moment(self._stamp)))
 

@@ -1,33 +1,36 @@
 """The fast way through the lines a serving log is made of: batches and access lines.
 
-Decode lines of the form met last are taken out of a block by one expression, prefill and access
-lines of the same form by another (`decodeform`). Of the few lines left most mean nothing, which
-their text tells (`messages`).
+Where there is much to read, decode lines of the form met last are taken out of a block column by
+column, and the usual prefill and access lines with them (`columns`). Of the few lines left most
+mean nothing, which their text tells (`messages`).
 
-Where that is not enough, lines are read by their shape. The *shape* of a line is the line with
-every digit made 0. A server writes hundreds of thousands of lines in a few hundred shapes, and
-everything the reader decides about a line it decides by its shape. So each shape is read once, in
-full and to the letter, and says where its numbers stand; lines of a known shape are then only
-looked up and cut. A line whose shape is none of the usual ones is handed out as it is, for the
-reader.
+Where that is not enough or does not pay, lines are read by their shape. The *shape* of a line is
+the line with every digit made 0. A server writes hundreds of thousands of lines in a few hundred
+shapes, and everything the reader decides about a line it decides by its shape. So each shape is
+read once, in full and to the letter, and says where its numbers stand; lines of a known shape are
+then only looked up and cut. A line whose shape is none of the usual ones is handed out as it is,
+for the reader.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, repeat
-from operator import itemgetter
+from itertools import repeat
 from struct import Struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from eagletui.engine.acceptance import USELESS_BELOW
+from eagletui.engine.amounts import Amounts, amounts
 from eagletui.engine.bars import holds_only_bars
-from eagletui.engine.decodeform import DecodeForm, Number, digits, form_key, form_of, looks_like
 from eagletui.engine.logline import is_access, read_batch, read_record, read_stamp
 from eagletui.engine.messages import means_nothing
 from eagletui.engine.splitter import RECORD_START, logical, plain
+
+if TYPE_CHECKING:
+    from eagletui.engine.columns import ColumnForm
 
 DECODE_LITERAL = b"Decode batch"
 # A block in which a launch begins, or with a decode line of no usual shape, is read in full, line
@@ -42,19 +45,14 @@ _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONGEST = 1024  # no line of a usual shape is longer
 _MOST_SHAPES = 4096
 _MOST_FORMS = 64
-_ENDED = frozenset(b"\n")
-_LAST = itemgetter(-1)
 
 # The numbers of a decode line, in the order in which all releases write them: pair, form, whether
-# a usual line has it, and how it begins where lines are read by their form: such that the texts
-# compare as their numbers do, or are refused as JSON.
+# a usual line has it.
 _NUMBERS = (
-    ("#running-req", re.compile(r"[0-9]{1,9}"), True, digits(1, 9)),
-    ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False, rb"[1-9]" + digits(0, 8)),
-    ("gen throughput (token/s)", re.compile(r"[0-9]+\.[0-9]+"), True, digits(1, 9)),
+    ("#running-req", re.compile(r"[0-9]{1,9}"), True),
+    ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False),
+    ("gen throughput (token/s)", re.compile(r"[0-9]+\.[0-9]+"), True),
 )
-_FIELDS = len(_NUMBERS) + 1
-_ACCEPT = 1
 
 _Cut = Callable[[bytes], "tuple[bytes, ...]"]
 _NONE = (b"",) * len(_NUMBERS)
@@ -77,78 +75,95 @@ class Steady(NamedTuple):
 
     Attributes:
         samples: how many decode lines.
-        running: how many requests ran, as the lines write it; digits.
-        accept_length: as the lines write it (`2.42`); empty where the server does not speculate.
+        running: how many requests ran at most; None without decode lines.
+        low: of each in order, whether its accept length is that of a useless draft; empty where the
+            server does not speculate.
+        accept_length: what these amount to; None where it does not.
         gen_throughput: tokens per second.
         others: the lines that are something else, in order. `places` says where they stand.
         lines: how many lines the block has.
-        between: what stands around decode lines that were taken out: before the first, after it, …
-        quiet: whether the others mean nothing where no traceback is open and nothing loads.
+        left: texts of whole lines, each with how many lines were taken out before it.
+        notable: those of the others that may mean something even where no traceback is open and
+            nothing loads.
     """
 
     samples: int
-    running: list[bytes]
-    accept_length: list[bytes]
-    gen_throughput: list[float]
+    running: int | None
+    low: list[bool]
+    accept_length: Amounts | None
+    gen_throughput: Amounts | None
     others: list[bytes]
     lines: int
-    between: list[bytes]
-    quiet: bool = False
+    left: list[tuple[int, bytes]]
+    notable: list[bytes]
 
 
 class SteadyReader:
-    """Takes blocks apart and remembers the shapes and forms it has met."""
+    """Takes blocks apart and remembers the shapes and forms it has met.
 
-    def __init__(self) -> None:
+    Args:
+        columns_after: bytes after which columns are read; None for never. What reads them takes a
+            third of a second to load.
+    """
+
+    def __init__(self, *, columns_after: int | None = None) -> None:
         self._cuts: dict[bytes, _Cut] = {}
         self._odd: set[bytes] = set()
-        self._form: DecodeForm | None = None
-        self._forms: dict[bytes, DecodeForm | None] = {}
+        self._until_columns = columns_after
+        self._form: ColumnForm | None = None
+        self._forms: dict[bytes, ColumnForm | None] = {}
+
+    @property
+    def reads_columns(self) -> bool:
+        """Whether large blocks are read better than small ones."""
+        return self._form is not None
 
     def read(self, block: bytes) -> Steady | None:
         """Take apart a block of whole lines; None where it must be read in full."""
         steady = self._by_form(self._form, block) if self._form is not None else None
         if steady is not None:
-            in_any_order = steady.quiet or _in_any_order(steady.others, block)
-            return steady if in_any_order else None
+            return steady if _in_any_order(steady.notable, block) else None
         steady = self._by_shape(block)
         if steady is None or not _in_any_order(steady.others, block):
             return None
-        if steady.samples:
-            self._learn(block)
+        if self._until_columns is not None:
+            self._until_columns -= len(block)
+            if steady.samples and self._until_columns < 0:
+                self._learn(block)
         return steady
 
-    def _by_form(self, form: DecodeForm, block: bytes) -> Steady | None:
+    def _by_form(self, form: ColumnForm, block: bytes) -> Steady | None:
         """The same where no decode line but of this form stands in the block."""
-        parts = form.expression.split(block)
-        texts = parts[::_FIELDS]
-        rest = _whole_lines(texts)
-        if rest is None or DECODE_LITERAL in rest:
+        taken = form.take(block)
+        rest = b"".join(text for _, text in taken.left)
+        if DECODE_LITERAL in rest:
             return None
-        odd = _whole_lines(form.plain.split(rest))
-        others = odd.split(b"\n")[:-1] if odd is not None else []
-        quiet = odd is not None and all(map(means_nothing, others))
-        if not quiet:
-            unusual = self._by_shape(rest if odd is None else odd)
+        others = rest.split(b"\n")[:-1]
+        notable = [line for line in others if not means_nothing(line)]
+        if notable:
+            unusual = self._by_shape(b"\n".join([*notable, b""]))
             if unusual is None or unusual.samples:
                 return None
-            others = unusual.others
-        speeds = _speeds(parts[3::_FIELDS])
-        if speeds is None:
-            return None
+            usual = set(notable).difference(unusual.others)
+            others = [line for line in others if line not in usual]
+            notable = unusual.others
+        running, throughput, *accept = taken.columns
         return Steady(
-            samples=len(speeds),
-            running=parts[1::_FIELDS],
-            accept_length=[] if _ACCEPT in form.empty else parts[2::_FIELDS],
-            gen_throughput=speeds,
+            samples=taken.samples,
+            running=running.greatest(),
+            low=accept[0].below(USELESS_BELOW) if accept else [],
+            accept_length=accept[0].amounts() if accept else None,
+            gen_throughput=throughput.amounts(),
             others=others,
-            lines=len(speeds) + rest.count(b"\n"),
-            between=texts,
-            quiet=quiet,
+            lines=taken.lines,
+            left=taken.left,
+            notable=notable,
         )
 
     def _learn(self, block: bytes) -> None:
         """Take the form of the block's first decode line for that of the next blocks."""
+        from eagletui.engine.columns import form_key
+
         start = block.rfind(b"\n", 0, block.find(DECODE_LITERAL)) + 1
         line = block[start : block.find(b"\n", start)]
         key = form_key(line)
@@ -174,14 +189,23 @@ class SteadyReader:
                 if cut is None:
                     others.append(lines[index])
         if not any(cut is not _nothing for cut in cuts):
-            return Steady(0, [], [], [], others, len(lines), [block])
+            return Steady(0, None, [], None, None, others, len(lines), [(0, block)], others)
         rows = [cut(line) for cut, line in zip(cuts, lines, strict=True) if cut is not _nothing]
         running, accept, throughput = zip(*rows, strict=True)
-        speeds = _speeds(throughput)
-        if speeds is None:
+        speeds, lengths = _floats_of(throughput), _floats_of([*filter(None, accept)])
+        if speeds is None or lengths is None:
             return None
-        lengths = [text for text in accept if text]
-        return Steady(len(speeds), list(running), lengths, speeds, others, len(lines), [block])
+        return Steady(
+            samples=len(rows),
+            running=max(map(int, set(running))),
+            low=[*map(USELESS_BELOW.__gt__, lengths)],
+            accept_length=amounts(lengths),
+            gen_throughput=amounts(speeds),
+            others=others,
+            lines=len(lines),
+            left=[(0, block)],
+            notable=others,
+        )
 
     def _cut(self, shape: bytes, line: bytes) -> _Cut | None:
         """How lines of this shape are cut, seen at the first of them; None where it is odd."""
@@ -201,16 +225,10 @@ class SteadyReader:
         return cut
 
 
-def _whole_lines(texts: list[bytes]) -> bytes | None:
-    """What stands between matches, joined; None where a match begins within a line."""
-    between = [*filter(None, texts)]
-    if not _ENDED.issuperset(map(_LAST, between)):
-        return None
-    return b"".join(between)
-
-
 def _in_any_order(others: list[bytes], block: bytes) -> bool:
     """Whether the other lines may be read after those that were taken apart."""
+    if not others:
+        return True
     joined = plain(b"\n".join(line for line in others if not holds_only_bars(line)))
     if any(text in joined for text in _READ_IN_FULL):
         return False
@@ -222,7 +240,7 @@ def _stamps_exist(block: bytes) -> bool:
     return all(read_stamp(text.decode()) is not None for text in set(_STAMP.findall(block)))
 
 
-def _speeds(texts: Sequence[bytes]) -> list[float] | None:
+def _floats_of(texts: Sequence[bytes]) -> list[float] | None:
     try:
         return _floats.decode(b"[" + b",".join(texts) + b"]")
     except msgspec.DecodeError:
@@ -266,7 +284,7 @@ def _places(line: bytes, pairs: dict[str, str]) -> list[tuple[int, int]] | None:
     """Where the numbers of a decode line stand; one that need not be there is empty."""
     places: list[tuple[int, int]] = []
     position = 0
-    for name, form, needed, _ in _NUMBERS:
+    for name, form, needed in _NUMBERS:
         text = pairs.get(name)
         if text is None and not needed and name.encode() not in line:
             places.append((position, position))
@@ -282,19 +300,19 @@ def _places(line: bytes, pairs: dict[str, str]) -> list[tuple[int, int]] | None:
     return places
 
 
-def _form_of(line: bytes) -> DecodeForm | None:
+def _form_of(line: bytes) -> ColumnForm | None:
     """The form of a decode line that the reader would read as it stands."""
+    from eagletui.engine.columns import form_of
+
     if _how_to_cut(line) in (None, _nothing):
         return None
     batch = read_batch(read_record(line.decode("utf-8", "replace")).text)
     places = _places(line, batch[1]) if batch is not None else None
     if batch is None or places is None:
         return None  # something stands before its record
-    numbers = [
-        Number(start, end, looks_like(line[start:end], whole))
-        for (start, end), (*_, whole) in zip(places, _NUMBERS, strict=True)
-    ]
-    return form_of(line, batch[1], numbers)
+    running, accept, throughput = places
+    wanted = [running, throughput, *(place for place in [accept] if place[0] < place[1])]
+    return form_of(line, batch[1], [start for start, _ in wanted])
 
 
 def decode_messages(block: bytes) -> Iterator[str]:
@@ -315,15 +333,14 @@ def accept_line(block: bytes, index: int) -> tuple[int, bytes]:
 
 def places(steady: Steady, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Some of the other lines, in order, each with its index among the lines of the block."""
-    between = steady.between
-    texts = compress(range(len(between)), between)
+    left = iter(steady.left)
     taken, text = 0, b""
     passed = position = 0
     for line in lines:
         while (start := _start_of(line, text, position)) < 0:
             passed += text.count(b"\n", position)
-            taken, position = next(texts), 0
-            text = between[taken]
+            taken, text = next(left)
+            position = 0
         passed += text.count(b"\n", position, start)
         yield taken + passed, line
         passed += 1

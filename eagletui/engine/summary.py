@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Any
 
 from msgspec.structs import replace
 
+from eagletui.engine.amounts import Amounts, Running, amounts
 from eagletui.engine.phase_times import added_up
 from eagletui.engine.reader import LogReader
-from eagletui.engine.steady import (
-    Steady,
-    SteadyReader,
-    places,
-)
+from eagletui.engine.steady import Steady, SteadyReader, places
 from eagletui.model import events as ev
 from eagletui.model.base import Data
 from eagletui.model.diagnosis import SEVERITY_ORDER, Diagnosis
@@ -24,8 +19,10 @@ from eagletui.model.phases import Rung
 from eagletui.model.speculative import Speculative
 from eagletui.model.state import ServerState, State, fold
 
-# Small enough to stay in the processor's cache: larger blocks are a third slower.
-BLOCK = 1 << 16
+BLOCK = 3 << 18
+SMALL = 1 << 16
+COLUMNS_AFTER = 8 << 20
+"""Bytes after which it pays to load what reads columns."""
 _KEY = "log"
 GENERAL = frozenset({"scheduler-crashed", "detokenizer-crashed", "launch-failed"})
 
@@ -123,110 +120,36 @@ class LogSummary(Data, frozen=True):
         }
 
 
+def _column(amounts: Amounts | None) -> Column | None:
+    if amounts is None:
+        return None
+    return Column(amounts.mean, amounts.least, amounts.greatest, amounts.last)
+
+
 def _document(column: Column | None) -> dict[str, float | None]:
     if column is None:
         return dict.fromkeys(("mean", "min", "max", "last"))
     return {"mean": column.mean, "min": column.min, "max": column.max, "last": column.last}
 
 
-class _Numbers:
-    """Numbers as they come, in constant memory.
-
-    The mean is rounded to 9 digits after the point: sums of blocks and sums of lines then agree.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._sums: list[float] = []
-        self._min = math.inf
-        self._max = -math.inf
-        self._last = 0.0
-
-    def extend(self, values: list[float]) -> None:
-        if not values:
-            return
-        self.count += len(values)
-        self._sums.append(math.fsum(values))
-        if len(self._sums) > 4096:
-            self._sums = [math.fsum(self._sums)]
-        self._min = min(self._min, min(values))
-        self._max = max(self._max, max(values))
-        self._last = values[-1]
-
-    def column(self) -> Column | None:
-        if not self.count:
-            return None
-        mean = round(math.fsum(self._sums) / self.count, 9)
-        return Column(mean=mean, min=self._min, max=self._max, last=self._last)
-
-
-class _Counted:
-    """Numbers of which there are few different ones: how often each was written."""
-
-    def __init__(self) -> None:
-        self._texts: Counter[bytes] = Counter()
-        self._values: Counter[float] = Counter()
-        self._last = 0.0
-
-    def extend(self, values: list[float]) -> None:
-        if values:
-            self._values.update(values)
-            self._last = values[-1]
-
-    def extend_texts(self, texts: list[bytes]) -> None:
-        if texts:
-            self._texts.update(texts)
-            self._last = float(texts[-1])
-
-    def column(self) -> Column | None:
-        counts = Counter(self._values)
-        for text, count in self._texts.items():
-            counts[float(text)] += count
-        if not counts:
-            return None
-        mean = math.fsum(v * n for v, n in counts.items()) / counts.total()
-        return Column(mean=round(mean, 9), min=min(counts), max=max(counts), last=self._last)
-
-
-class _Greatest:
-    """The greatest of many numbers, of which few are different."""
-
-    def __init__(self) -> None:
-        self._texts: set[bytes] = set()
-        self._value: int | None = None
-
-    def extend(self, value: int) -> None:
-        self._value = value if self._value is None else max(self._value, value)
-
-    def extend_texts(self, texts: list[bytes]) -> None:
-        self._texts.update(texts)
-        if len(self._texts) > 4096:
-            self.value()
-
-    def value(self) -> int | None:
-        for text in self._texts:
-            self.extend(int(text))
-        self._texts.clear()
-        return self._value
-
-
 class Summariser:
     """Takes in a log block by block.
 
     Args:
-        fast: whether steady lines may be read column by column; False is the reference for tests.
+        fast: whether steady lines may be read in bulk; False is the reference for tests.
+        columns_after: bytes after which they are read column by column.
     """
 
-    def __init__(self, *, fast: bool = True) -> None:
+    def __init__(self, *, fast: bool = True, columns_after: int = COLUMNS_AFTER) -> None:
         self._fast = fast
         self._reader = LogReader(_KEY)
-        self._steady_reader = SteadyReader()
+        self._steady_reader = SteadyReader(columns_after=columns_after)
         self._state = State()
         self._tail = b""
         self._samples = 0
-        self._running = _Greatest()
-        self._accept = _Counted()
-        self._throughput = _Numbers()
+        self._running: int | None = None
+        self._accept = Running()
+        self._throughput = Running()
         self._ready: ev.ServerReady | None = None
         self._launches = 0
 
@@ -245,7 +168,8 @@ class Summariser:
             # Joined from a view: a block is copied once.
             block = b"".join((self._tail, memoryview(chunk)[:end]))
             self._tail = chunk[end:]
-            self._block(block)
+            for piece in self._pieces(block):
+                self._block(piece)
             return
         self._tail += chunk
         if len(self._tail) >= BLOCK:
@@ -283,10 +207,21 @@ class Summariser:
     def _decode(self) -> DecodeSummary:
         return DecodeSummary(
             samples=self._samples,
-            accept_length=self._accept.column(),
-            gen_throughput=self._throughput.column(),
-            running_max=self._running.value(),
+            accept_length=_column(self._accept.whole),
+            gen_throughput=_column(self._throughput.whole),
+            running_max=self._running,
         )
+
+    def _pieces(self, block: bytes) -> Iterator[bytes]:
+        """Whole lines, small enough for the processor's cache where they are read by shape."""
+        if self._steady_reader.reads_columns or len(block) <= SMALL:
+            yield block
+            return
+        begin = 0
+        while begin < len(block):
+            end = block.rfind(b"\n", begin, begin + SMALL) + 1 or block.find(b"\n", begin) + 1
+            yield block[begin:end]
+            begin = end
 
     def _block(self, block: bytes) -> None:
         """Whole lines."""
@@ -309,9 +244,9 @@ class Summariser:
             self._tell(steady, useless)
         reader.skip(end - reader.line_number)
         self._samples += steady.samples
-        self._running.extend_texts(steady.running)
-        self._throughput.extend(steady.gen_throughput)
-        self._accept.extend_texts(steady.accept_length)
+        self._ran(steady.running)
+        self._throughput.add(steady.gen_throughput)
+        self._accept.add(steady.accept_length)
 
     def _tell(self, steady: Steady, useless: list[tuple[int, bytes]]) -> None:
         """Have the reader read what it needs of a block."""
@@ -335,8 +270,7 @@ class Summariser:
         for event in events:
             if isinstance(event, ev.DecodeSample):
                 self._samples += 1
-                if event.running is not None:
-                    self._running.extend(event.running)
+                self._ran(event.running)
                 if event.accept_length is not None:
                     accept.append(event.accept_length)
                 if event.gen_throughput is not None:
@@ -350,15 +284,19 @@ class Summariser:
             elif isinstance(event, ev.ServerReady):
                 self._ready = event
             self._state = fold(self._state, event)
-        self._accept.extend(accept)
-        self._throughput.extend(throughput)
+        self._accept.add(amounts(accept))
+        self._throughput.add(amounts(throughput))
+
+    def _ran(self, running: int | None) -> None:
+        if running is not None:
+            self._running = max(running, self._running or 0)
 
     def _restart(self) -> None:
         """A new launch in the same file: what the one before did is no part of it."""
         self._launches += 1
         self._ready = None
-        self._samples, self._running = 0, _Greatest()
-        self._accept, self._throughput = _Counted(), _Numbers()
+        self._samples, self._running = 0, None
+        self._accept, self._throughput = Running(), Running()
 
 
 def _worst_first(server: ServerState) -> tuple[Diagnosis, ...]:
@@ -369,14 +307,17 @@ def _worst_first(server: ServerState) -> tuple[Diagnosis, ...]:
     return tuple(replace(verdict, at=None) for verdict in known)
 
 
-def summarise(chunks: Iterable[bytes], *, fast: bool = True) -> LogSummary:
+def summarise(
+    chunks: Iterable[bytes], *, fast: bool = True, columns_after: int = COLUMNS_AFTER
+) -> LogSummary:
     """Sum up a log.
 
     Args:
         chunks: its bytes in order, cut anywhere; `BLOCK` bytes each is fastest.
-        fast: False reads every line in full (the same result, ten times slower).
+        fast: False reads every line in full (the same result, many times slower).
+        columns_after: as in `Summariser`; the result is the same.
     """
-    summariser = Summariser(fast=fast)
+    summariser = Summariser(fast=fast, columns_after=columns_after)
     for chunk in chunks:
         summariser.feed(chunk)
     return summariser.finish()

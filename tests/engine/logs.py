@@ -6,6 +6,7 @@ import lzma
 from pathlib import Path
 
 from eagletui.engine.reader import LogReader
+from eagletui.engine.summary import LogSummary, summarise
 from eagletui.model.events import Event
 from eagletui.model.state import ServerState, State, fold_all
 
@@ -26,6 +27,13 @@ def read(data: bytes, *, size: int | None = None, live: bool = False) -> list[Ev
     for start in range(0, len(data), size):
         events += reader.feed(data[start : start + size], at=0.0, live=live)
     return events + reader.finish(0.0)
+
+
+def in_bulk(chunks: list[bytes]) -> LogSummary:
+    """The summary without reading line by line; read by shape and by column it is the same."""
+    summary = summarise(chunks)
+    assert summarise(chunks, columns_after=0) == summary
+    return summary
 
 
 def folded(events: list[Event]) -> ServerState:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eagletui.engine.steady import SteadyReader
 from eagletui.engine.summary import LogSummary, summarise
-from tests.engine.logs import NAMES, recorded
+from tests.engine.logs import NAMES, in_bulk, recorded
 from tests.engine.made_log import made_blocks
 
 LAUNCH = recorded("dense_k3")[:30_000]
@@ -49,7 +49,7 @@ def test_fast_and_slow_agree_on_recordings(name: str) -> None:
     data = recorded(name)
     slow = summarise([data], fast=False)
     for size in (997, 1 << 16, 1 << 20):
-        assert summarise(chunked(data, size)) == slow
+        assert in_bulk(chunked(data, size)) == slow
 
 
 @pytest.mark.parametrize("speculative", [True, False])
@@ -60,7 +60,7 @@ def test_fast_and_slow_agree_on_long_logs(decode: float, speculative: bool) -> N
     slow = summarise([data], fast=False)
     assert slow.decode.samples == data.count(b"Decode batch")
     for size in (4096, 1 << 16, 300_000):
-        assert summarise(chunked(data, size)) == slow
+        assert in_bulk(chunked(data, size)) == slow
 
 
 def test_long_logs_really_take_the_fast_way() -> None:
@@ -126,13 +126,13 @@ def test_odd_decode_lines_count_the_same_either_way(
     data = b"\n".join((usual, odd, rest))
     if stamped:
         data = b"".join(b"2026-01-20T02:40:29.1Z " + ln + b"\n" for ln in data.split(b"\n")[:-1])
-    assert summarise([SERVES, data]) == summarise([SERVES, data], fast=False)
+    assert in_bulk([SERVES, data]) == summarise([SERVES, data], fast=False)
 
 
 def test_windows_line_ends_do_not_hinder() -> None:
     data = b"".join(made_blocks(200_000)).replace(b"\n", b"\r\n")
     assert SteadyReader().read(data) is None
-    assert summarise(chunked(data, 1 << 16)) == summarise([data], fast=False)
+    assert in_bulk(chunked(data, 1 << 16)) == summarise([data], fast=False)
 
 
 @settings(max_examples=80, deadline=None)
@@ -142,7 +142,7 @@ def test_windows_line_ends_do_not_hinder() -> None:
 def test_decode_lines_damaged_anywhere(place: int, lost: int, noise: bytes) -> None:
     made = next(iter(made_blocks(1, decode=0.8)))[:9000]
     data = made[:place] + noise + made[place + lost :]
-    assert summarise([SERVES, data]) == summarise([SERVES, data], fast=False)
+    assert in_bulk([SERVES, data]) == summarise([SERVES, data], fast=False)
 
 
 @pytest.mark.parametrize("made", [b"\x1b[0m", b"x", b"5"])
@@ -153,7 +153,7 @@ def test_one_damaged_character_is_noticed(made: bytes, speculative: bool) -> Non
     assert SteadyReader().read(data) is not None
     for place in range(len(data)):
         damaged = [SERVES, data[:place] + made + data[place + 1 :]]
-        assert summarise(damaged) == summarise(damaged, fast=False), damaged[1]
+        assert in_bulk(damaged) == summarise(damaged, fast=False), damaged[1]
 
 
 def test_decode_lines_of_other_shapes_are_read_in_full() -> None:
@@ -180,7 +180,7 @@ def test_a_draft_that_never_hits_is_found_either_way() -> None:
         b"accept len: %s, accept rate: 0.00, cuda graph: True, gen throughput (token/s): 9.00, \n"
     )
     data = b"".join(line % (i % 60) + tail % (b"1.02" if i >= 30 else b"2.00") for i in range(60))
-    fast, slow = summarise([data]), summarise([data], fast=False)
+    fast, slow = in_bulk([data]), summarise([data], fast=False)
     assert fast == slow
     (verdict,) = fast.diagnosis
     assert verdict.code == "accept-length-one"
@@ -255,4 +255,4 @@ def test_ten_megabytes_without_a_newline() -> None:
 @given(st.binary(max_size=400), st.integers(1, 90), st.integers(0, 20_000))
 def test_any_bytes_anywhere(noise: bytes, size: int, place: int) -> None:
     data = LAUNCH[:place] + noise + LAUNCH[place : place + 3000]
-    assert summarise(chunked(data, size * 50)) == summarise([data], fast=False)
+    assert in_bulk(chunked(data, size * 50)) == summarise([data], fast=False)
