@@ -41,6 +41,7 @@ _AFTER_THE_DAY = len("[2026-02-24 ")
 _LIMITED = {1: 2, 2: 5, 3: 5}  # group of `_STAMP` → the greatest digit
 _DIGIT_OR_COLON = 10  # the colon follows the 9
 _LONGEST_PLAIN = 256
+_PLACES = np.arange(_LONGEST_PLAIN, dtype=np.uint8)
 # It changes with the release, and a file may hold the logs of two.
 _MARK = re.compile(rb"(?<=\] Decode batch)[.,]|(?<=\] Prefill batch)[.,]")
 # Decimals below ten are part of a text: nearly all of usages, rates and accept lengths are.
@@ -58,8 +59,11 @@ class Numbers(NamedTuple):
 
     def below(self, limit: float) -> list[bool]:
         """Of each, whether it is."""
+        unit = 10**self.decimals
+        least = round(limit * unit)
         # Rounded once, as the text would be: the very same float.
-        below: list[bool] = (self.scaled / np.float64(10**self.decimals) < limit).tolist()
+        least += least / unit < limit
+        below: list[bool] = (self.scaled < least).tolist()
         return below
 
     def greatest(self) -> int | None:
@@ -71,7 +75,7 @@ class Numbers(NamedTuple):
         scaled, unit = self.scaled, 10**self.decimals
         if not len(scaled):
             return None
-        told = (scaled.sum(), scaled.min(), scaled.max(), scaled[-1])
+        told = (np.add.reduce(scaled), scaled.min(), scaled.max(), scaled[-1])
         return Amounts(len(scaled), *(int(number) / unit for number in told))
 
 
@@ -144,8 +148,8 @@ class ColumnForm:
         usual = (seen >= ord(" ")) & (seen <= ord("~"))
         usual &= seen != ord("[")
         usual[:, 0] = True
-        usual |= np.arange(_LONGEST_PLAIN) >= widths[:, None]
-        plain[lines] = usual.all(axis=1) & (widths <= _LONGEST_PLAIN)
+        usual |= widths.astype(np.uint8)[:, None] <= _PLACES
+        plain[lines] = usual.all(axis=1) & (widths < _LONGEST_PLAIN)
         return plain
 
     def _walk(self, padded: bytes, places: _Ints, ends: _Ints) -> tuple[_Words, dict[int, _Words]]:
@@ -160,10 +164,17 @@ class ColumnForm:
                 if small.place in self._decimals:
                     columns[small.place] = small.digits(seen)
             places += step.text.length
-            if step.value is not None:
-                columns[step.place], widths = step.value.read(seen[:, -1], wrong)
-                places += widths
-        wrong |= places != ends + 1
+            if step.value is None:
+                continue
+            behind = seen[:, -1]
+            widths = step.value.widths(behind, wrong)
+            # Digits of whole numbers were looked at; a point and what follows were not.
+            if isinstance(step.value, _Number) and (
+                step.value.decimals or step.place in self._decimals
+            ):
+                columns[step.place] = step.value.digits(behind, widths, wrong)
+            places += widths.view(np.int64)
+        wrong |= (places ^ (ends + 1)).view(np.uint64)
         return wrong, columns
 
 
@@ -359,6 +370,7 @@ _HIGH = _word(b"\xf0" * _WORD)
 _SIXES = _word(b"\x06" * _WORD)
 _TRUE_BITS, _FALSE_BITS = _word(b"\xff" * 4), _word(b"\xff" * 5)
 _TRUE, _FALSE = (_word(b"True") ^ _ZEROS) & _TRUE_BITS, (_word(b"False") ^ _ZEROS) & _FALSE_BITS
+_FIRST = np.uint64(0xFF)
 _ONE, _THREE, _EIGHT, _TEN, _SIXTEEN, _THIRTY_TWO = map(np.uint64, (1, 3, 8, 10, 16, 32))
 _WHOLE = np.uint64(64)
 _PAIR = np.uint64(0x000000FF_000000FF)
@@ -375,41 +387,53 @@ class _Number:
         self._point = _last(decimals + 1) ^ _last(decimals) if decimals else np.uint64(0)
         self._dot = (_word(b"." * _WORD) ^ _ZEROS) & self._point
         self._fraction = _last(decimals)
+        self._whole = ~(self._point | self._fraction)
         self._behind = np.uint64(decimals + 1 if decimals else 0)
 
-    def read(self, seen: _Words, wrong: _Words) -> tuple[_Words, _Ints]:
-        """Their digits, each in its byte and the last in the last; and how long each number is.
+    def widths(self, seen: _Words, wrong: _Words) -> _Words:
+        """How long each number is; what begins with no digit is marked.
 
         Args:
             seen: how the eight bytes that each begins differ from zeros.
-            wrong: what is no number is marked here.
+            wrong: for the marks.
         """
-        widths = _digits_first(seen)
-        wrong |= widths == 0
+        odd = _odd(seen)  # may be wrong behind the first that is none
+        wrong |= odd & _FIRST
+        odd &= ~odd + _ONE  # its lowest bit
+        odd -= _ONE
+        widths: _Words = np.bitwise_count(odd).astype(np.uint64)
+        widths >>= _THREE
         widths += self._behind
-        wrong |= widths > _EIGHT
-        digits = seen << (_WHOLE - (widths << _THREE))
+        return widths
+
+    def digits(self, seen: _Words, widths: _Words, wrong: _Words) -> _Words:
+        """Their digits, each in its byte and the last in the last; what is no number is marked."""
+        # Where it is too long nothing is left, and no point.
+        digits: _Words = seen << (_WHOLE - (widths << _THREE))
         if self.decimals:
             point = digits & self._point
             point ^= self._dot
             wrong |= point
             fraction = digits & self._fraction
-            digits &= ~(self._point | self._fraction)
+            digits &= self._whole
             digits <<= _EIGHT
             digits |= fraction
             wrong |= _odd(fraction)
-        return digits, widths.astype(np.int64)
+        return digits
 
 
 class _Truth:
     """`True` or `False`."""
 
-    def read(self, seen: _Words, wrong: _Words) -> tuple[_Words, _Ints]:
-        """The same, and how long each word is; as for numbers."""
-        true = (seen & _TRUE_BITS) == _TRUE
-        false = (seen & _FALSE_BITS) == _FALSE
-        wrong |= ~(true | false)
-        return seen, false + np.int64(len("True"))
+    def widths(self, seen: _Words, wrong: _Words) -> _Words:
+        """How long each word is; what is neither is marked."""
+        true = seen & _TRUE_BITS
+        true ^= _TRUE
+        false = seen & _FALSE_BITS
+        false ^= _FALSE
+        wrong |= np.minimum(true, false)
+        widths: _Words = np.add(false == 0, len("True"), dtype=np.uint64)
+        return widths
 
 
 class _Small(NamedTuple):
@@ -438,16 +462,6 @@ def _odd(digits: _Words) -> _Words:
     odd |= digits
     odd &= _HIGH
     return odd
-
-
-def _digits_first(digits: _Words) -> _Words:
-    """How many bytes from the first on are digits."""
-    odd = _odd(digits)  # may be wrong behind the first that is none
-    odd &= ~odd + _ONE  # its lowest bit
-    odd -= _ONE
-    counts: _Words = np.bitwise_count(odd).astype(np.uint64)
-    counts >>= _THREE
-    return counts
 
 
 def _number(digits: _Words) -> _Ints:

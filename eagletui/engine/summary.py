@@ -21,7 +21,7 @@ from eagletui.model.state import ServerState, State, fold
 
 BLOCK = 3 << 18
 SMALL = 1 << 16
-COLUMNS_AFTER = 8 << 20
+COLUMNS_AFTER = 4 << 20
 """Bytes after which it pays to load what reads columns."""
 _KEY = "log"
 GENERAL = frozenset({"scheduler-crashed", "detokenizer-crashed", "launch-failed"})

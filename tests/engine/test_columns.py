@@ -182,13 +182,17 @@ def test_what_loads_slowly_is_loaded_when_it_is_needed() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-USUAL_BETWEEN = [OTHERS[0], OTHERS[4], OTHERS[0].replace(b"127.0.0.1:40100", b":::1")]
+USUAL_BETWEEN = [
+    OTHERS[0], OTHERS[4], OTHERS[0].replace(b"127.0.0.1:40100", b":::1"),
+    OTHERS[0].replace(b"/generate", b"/" * (256 - len(OTHERS[0]) + 9)),
+]  # fmt: skip
 UNUSUAL_BETWEEN = [
     OTHERS[0].replace(b"POST", b"PO\rST"), OTHERS[0].replace(b"POST", b"PO\x1b[1mST"),
     OTHERS[0].replace(b"POST", b"[2026-02-24 10:00:01] POST"), OTHERS[0].replace(b" 127", b" x"),
     OTHERS[0].replace(b"POST", "Ω".encode()), OTHERS[0].replace(b"-24 ", b"-25 "),
     OTHERS[4].replace(b"TP0", b"TPA"), OTHERS[4].replace(b"Prefill", b"PREFILL"),
     OTHERS[0].replace(b"10:00:09", b"30:00:09"), OTHERS[0].replace(b"/generate", b"/" * 300),
+    OTHERS[0].replace(b"/generate", b"/" * (256 - len(OTHERS[0]) + 10)),
 ]  # fmt: skip
 
 
