@@ -298,7 +298,7 @@ class HostSwitcher:
                 yield moment
         except Detached as error:
             self._restart = None
-            yield replace(moment, at=self._clock(), detached=visible(str(error)))
+            yield replace(moment, at=self._clock(), detached=visible(error.sentences))
         finally:
             await stream.aclose()
             self._restart = None
@@ -358,10 +358,13 @@ class HostSwitcher:
     async def lock(self) -> Lock | None:
         """Who restarts something on the host; None for nobody."""
         held = await self._lock()
-        self._seen = str(held.get("key", ""))
+        self._seen = ""
         if not held:
             return None
-        return lock_of(held, self._clock())
+        lock = lock_of(held, self._clock())
+        # Where it is said that they seem to be gone, that has to be true when it is broken.
+        self._seen = str(held["still"] if lock.stale else held["key"])
+        return lock
 
     async def _lock(self) -> dict[str, Any]:
         return (await self._agent.ask("list", most=0))["lock"] or {}

@@ -24,6 +24,8 @@ MARKS: dict[FindingSeverity, tuple[str, str]] = {
     "warning": ("▲", "bold $warning"),
     "info": ("·", "$quiet"),
 }
+_MOST_ON_THE_WAY = 2
+_MOST_AT_END = 5
 _NAMED = 3
 
 
@@ -88,8 +90,12 @@ def _counted(preview: Preview) -> str:
     return f"{summary(preview)}: {said}" if names else summary(preview)
 
 
-def effect(preview: Preview, view: View, width: int) -> list[Content]:
-    """Everything a person should know before Enter, the worst first."""
+def effect(preview: Preview, view: View, width: int, *, waits: bool = False) -> list[Content]:
+    """Everything a person should know before Enter, the worst first.
+
+    Args:
+        waits: whether Enter was pressed and is done once the host has answered.
+    """
     if preview.problem:
         lines = [line((part, "bold $error")) for part in wrap(f"✖ {preview.problem}", width)]
         lines += [line(part) for part in _indented(preview.advice, "  → ", width)]
@@ -100,7 +106,8 @@ def effect(preview: Preview, view: View, width: int) -> list[Content]:
     lines += [line((part, "bold")) for part in _indented(before_text(preview, view), "← ", width)]
     lines += difference_lines(preview.changes, width)
     if not preview.asked:
-        lines.append(line(("… asking the host", "$quiet")))
+        then = ", then you: Enter waits for it" if waits else ""
+        lines.append(line((f"… asking the host{then}", "" if waits else "$quiet")))
     lines += [part for finding in others for part in finding_lines(finding, width)]
     lines += [line(part) for part in _indented(in_flight(preview, view), "■ ", width)]
     lines += [line((part, "$quiet")) for part in _indented(known(preview), "◷ ", width)]
@@ -403,7 +410,8 @@ def moment_lines(moment: Moment, view: View, width: int) -> list[Content]:
         detail = standing.problem.title
     else:
         detail = moment.detail
-    lines += [line("  ", (part, "")) for part in wrap(detail, width - 2)[:2] if detail]
+    ended = bool(moment.over or moment.detached)
+    lines += [line("  ", part) for part in _account_lines(detail, width - 2, ended=ended)]
     if standing.state == "asking" and not moment.over:
         key = first_key("restart.answer", keys)
         lines.append(line("  ", (key, "bold $accent"), " whether what ran before is put back"))
@@ -415,6 +423,15 @@ def moment_lines(moment: Moment, view: View, width: int) -> list[Content]:
         key = first_key("restart.cancel", keys)
         lines.append(line("  ", (key, "bold $accent"), (" closes this", "$quiet")))
     return lines
+
+
+def _account_lines(detail: str, width: int, *, ended: bool) -> list[str]:
+    """What happens takes little room; how it ended is told whole, as far as that is possible."""
+    most = _MOST_AT_END if ended else _MOST_ON_THE_WAY
+    parts = wrap(detail, width) if detail else []
+    if len(parts) > most:
+        parts = [*parts[: most - 1], fit(" ".join(parts[most - 1 :]), width)]
+    return parts
 
 
 def unfinished_lines(left: Unfinished, count: int, view: View, width: int) -> list[Content]:

@@ -346,6 +346,13 @@ async def test_another_s_lock_is_told_and_broken_only_when_asked_for(
     assert stale is not None
     assert stale.stale
     assert alive(old.pid)
+    os.utime(servers.lock)  # they were held up, and live: what was said of them is not true
+    moments = [moment async for moment in switcher.begin(choice, break_lock=True)]
+    problem = moments[-1].standing.problem
+    assert (moments[-1].standing.state, problem and problem.code) == ("failed", "locked")
+    assert alive(old.pid)
+    os.utime(servers.lock, (1, 1))
+    await switcher.lock()
     moments = [moment async for moment in switcher.begin(choice, break_lock=True)]
     assert moments[-1].standing.state == "ready"
     assert not servers.lock.exists()

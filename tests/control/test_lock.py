@@ -109,6 +109,39 @@ def test_only_the_lock_that_was_seen_is_broken(servers: Servers) -> None:
     assert held_by() == "c"
 
 
+def take(breaks: str) -> None:
+    lock.take_lock("a", owner("a"), breaks)
+
+
+def check(breaks: str) -> None:
+    requests.broken({"launch": "a", "owner": owner("a"), "breaks": breaks})
+
+
+def resume(breaks: str) -> None:
+    kept.update("other", standing={})
+    ask = {"launch": "other", "owner": owner("a"), "stale": QUIET, "breaks": breaks}
+    requests.do_resume(ask)
+
+
+@pytest.mark.parametrize("do", [take, check, resume])
+def test_who_seems_to_be_gone_and_lives_after_all_keeps_the_lock(
+    servers: Servers, do: Callable[[str], None]
+) -> None:
+    servers.lock.write_text(json.dumps(BOB))
+    os.utime(servers.lock, (1, 1))
+    seen = lock.read_lock()
+    assert seen is not None
+    os.utime(servers.lock)  # Bob's eagletui was only held up
+    with pytest.raises(Refused) as refused:
+        do(seen["still"])
+    assert (refused.value.code, refused.value.about["held"]["user"]) == ("locked", "bob")
+    assert refused.value.about["held"]["quiet"] < QUIET
+    held = lock.read_lock()
+    assert held is not None
+    lock.take_lock("a", owner("a"), held["still"])
+    assert held_by() == "a"
+
+
 def test_what_is_another_s_is_not_given_back(servers: Servers) -> None:
     lock.take_lock("it", owner("a"), "")
     lock.take_lock("it", owner("a"), "")  # its answer was lost: asked again

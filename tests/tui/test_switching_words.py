@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from rich.cells import cell_len
 
 from eagletui.model.history import History
 from eagletui.model.profile import Guard
@@ -152,6 +153,24 @@ def test_the_strip_is_silent_a_while_after_a_restart_that_went_well() -> None:
     failed = moment(Standing(state="failed", problem=DIED))
     assert strip(view(restart=failed, now=NOW + 9999), 80)
     assert strip(view(), 80) == []
+
+
+def test_how_a_restart_ended_is_told_whole() -> None:
+    told = " ".join(f"Sentence {n} of an account, which has to be read." for n in range(7))
+    lost = replace(moment(Standing(state="loading")), detached=told)
+    lines = [part.plain.strip() for part in strip(view(restart=lost), 80)]
+    assert " ".join(lines[1:-1]) == told
+    short = [part.plain for part in strip(view(restart=lost), 60)]
+    assert len(short) == 7
+    assert all(cell_len(part) <= 60 for part in short)
+    assert short[-2].rstrip().endswith("…")
+
+
+def test_enter_that_waits_for_the_host_is_seen() -> None:
+    asking = replace(PREVIEW, asked=False)
+    assert "… asking the host" in [part.plain for part in effect(asking, view(), 80)]
+    [waiting] = [p.plain for p in effect(asking, view(), 80, waits=True) if "asking" in p.plain]
+    assert "Enter waits" in waiting
 
 
 def test_a_cancel_is_not_called_a_failure() -> None:

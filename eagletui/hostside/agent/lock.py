@@ -38,7 +38,11 @@ def lock_path() -> str:
 
 
 def read_lock() -> Json | None:
-    """Who holds it; None for nobody. `key` is this very lock's, whoever takes it afterwards."""
+    """Who holds it; None for nobody.
+
+    `key` is this very lock's, whoever takes it afterwards; `still` is too, until its owner gives
+    another sign of life.
+    """
     found = seen(lock_path())
     if found is None:
         return None
@@ -50,6 +54,7 @@ def read_lock() -> Json | None:
     held["age"] = max(0.0, time.time() - taken) if isinstance(taken, (int, float)) else None
     held["rebooted"] = bool(held.get("boot")) and held["boot"] != boot()
     held["key"] = f"{about.st_ino}:{held.get('launch')}:{held.get('session')}:{taken}"
+    held["still"] = f"{held['key']}:{about.st_mtime_ns}"
     return held
 
 
@@ -78,14 +83,15 @@ def take_lock(launch: str, owner: Json, breaks: str) -> None:
     """Take it, where it is free, this owner's already, or of before a reboot.
 
     Args:
-        breaks: the key of a lock that is taken away; whoever took it since keeps theirs.
+        breaks: the `key` of a lock that is taken away, or its `still`, where that is done because
+            its owner seems to be gone; whoever took it since, or lives after all, keeps theirs.
     """
     path = lock_path()
     mine = {**owner, "launch": launch, "boot": boot(), "time": time.time(), "uid": os.geteuid()}
     with guarded(path):
         held = read_lock()
         if held is not None:
-            if not (is_of(held, launch, owner) or held["rebooted"] or held["key"] == breaks):
+            if not (is_of(held, launch, owner) or held["rebooted"] or is_meant(held, breaks)):
                 raise Refused("locked", path=path, held=held)
             try:
                 os.unlink(path)
@@ -144,6 +150,11 @@ def sure(launch: str, owner: Json) -> Iterator[None]:
 
 def is_of(held: Json, launch: str, owner: Json) -> bool:
     return held.get("launch") == launch and held.get("session") == owner.get("session")
+
+
+def is_meant(held: Json, breaks: str) -> bool:
+    """Whether it is the lock that was seen, in the state that was seen."""
+    return breaks in (held["key"], held["still"])
 
 
 @contextlib.contextmanager

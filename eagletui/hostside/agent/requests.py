@@ -22,6 +22,7 @@ from eagletui.hostside.agent.kept import (
 )
 from eagletui.hostside.agent.lock import (
     give_back,
+    is_meant,
     is_of,
     lock_path,
     own_lock,
@@ -54,16 +55,18 @@ def do_check(ask: Json) -> Json:
 
 
 def broken(ask: Json) -> str:
-    """The key of the lock that would be taken away; "" where none stands in the way.
+    """What is said of the lock that would be taken away; "" where none stands in the way.
 
-    `breaks` is the key of one that was seen before, or True for whoever has it now.
+    `breaks` is the `key` or `still` of one that was seen before, or True for whoever has it now.
     """
     held = read_lock()
     if held is None or held["rebooted"] or is_of(held, ask["launch"], ask["owner"]):
         return ""
-    if ask["breaks"] not in (True, held["key"]):
+    if ask["breaks"] is True:
+        return str(held["key"])
+    if not is_meant(held, ask["breaks"]):
         raise Refused("locked", path=lock_path(), held=held)
-    return str(held["key"])
+    return str(ask["breaks"])
 
 
 def refuse_foreign_port(plan: Json, target: Json | None) -> None:
@@ -287,7 +290,7 @@ def do_resume(ask: Json) -> Json:
         raise Refused("no-launch", launch=launch)
     held, breaks = read_lock(), ask["breaks"]
     if held and held.get("launch") == launch and held["quiet"] >= float(ask["stale"]):
-        breaks = held["key"]
+        breaks = held["still"]
     take_lock(launch, ask["owner"], breaks)
     update(launch, unattended=None, released=None)
     plan = record(os.path.join(launch_folder(launch), "plan.json"))

@@ -265,7 +265,7 @@ class SwitcherScreen(EagleScreen):
             ]
         if self._preview is None:
             return [line(("… reading profiles and what runs", "$quiet"))]
-        return effect(self._preview, view, width)
+        return effect(self._preview, view, width, waits=self._wanted)
 
     # --- actions ------------------------------------------------------------------------------
 
@@ -301,7 +301,7 @@ class SwitcherScreen(EagleScreen):
         assert self._preview is not None
         if not self._preview.asked:
             self._wanted = True
-            self.notify("The host is being asked first.", timeout=2)
+            self.refresh_view()
             return
         self._ask(self._preview, list(questions(self._preview, view)))
 
