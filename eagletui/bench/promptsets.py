@@ -61,9 +61,14 @@ def find_prompts(given: str, requests: int | None = None) -> tuple[str, tuple[Pr
     """
     if given in SETS:
         return given, shipped(given)
+    if not given.strip():
+        raise UsageError(
+            "No prompts are named.", advice=f"Name a file, or a set: {', '.join(SETS)}."
+        )
     path = file_of(given)
-    # `os.path` calls a name that no file can have absent; `Path` fails.
-    if not os.path.exists(path) and not {"/", "."} & set(given):
+    # `os.path` calls a name that no file can have absent; `Path` fails. A link that leads nowhere,
+    # or in a circle, is there: reading it says what is wrong with it.
+    if not os.path.lexists(path) and not {"/", "."} & set(given):
         raise UsageError(
             f"There is no set of prompts {visible(given)!r}, and no such file.",
             advice=f"Sets: {', '.join(SETS)}.",
