@@ -180,8 +180,8 @@ def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["--concurrency", "0"], 2, "each must be 1 to 4096"),
-        (["--concurrency", "1,x"], 2, "is no list of numbers such as 1,8,32"),
+        (["--concurrency", "0"], 2, "Each must be 1 to 4096"),
+        (["--concurrency", "1,x"], 2, "Numbers with commas between, such as 1,8,32"),
         (["--prompts", "poetry"], 2, "There is no set of prompts 'poetry'"),
         (["--prompts", "./none.jsonl"], 2, "cannot be read: No such file"),
         (["--prompts", "/"], 2, "/ is a folder, not a file of prompts"),
