@@ -15,7 +15,7 @@ from eagletui.bench.plan import Prompt
 from eagletui.model.errors import UsageError
 from eagletui.model.filekinds import other_kind
 from eagletui.model.jsontext import read_json, whole_characters
-from eagletui.model.refused import reason, to_read
+from eagletui.model.refused import unreadable
 from eagletui.model.text import visible
 
 SETS = ("chat", "code", "maths", "summary")
@@ -92,9 +92,7 @@ def read_prompts(path: Path, most: int = MOST_PROMPTS) -> tuple[Prompt, ...]:
         with _opened(path, name) as file:
             prompts = _some(_prompts(file, name), min(most, MOST_PROMPTS))
     except OSError as error:
-        raise UsageError(
-            f"{name} cannot be read: {reason(error)}.", advice=to_read(error)
-        ) from None
+        raise unreadable(path, error) from None
     if not prompts:
         raise UsageError(
             f"{name} holds no prompt.",

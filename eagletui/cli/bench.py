@@ -25,7 +25,7 @@ from eagletui.cli.options import (
 from eagletui.cli.output import echo_json
 from eagletui.model.benchmarking import MOST_CONCURRENT
 from eagletui.model.errors import EagletuiError, UsageError
-from eagletui.model.refused import reason, to_write
+from eagletui.model.refused import unwritable, unwritten
 from eagletui.model.text import visible
 
 MOST_SEED = 2**62
@@ -226,9 +226,7 @@ def _check_writable(path: Path | None) -> None:
     try:
         path.open("ab").close()
     except OSError as error:
-        raise UsageError(
-            f"{visible(str(path))} cannot be written: {reason(error)}.", advice=to_write(error)
-        ) from None
+        raise unwritable(path, error) from None
 
 
 def _written(run: Any, out: Any) -> EagletuiError | None:
@@ -237,11 +235,8 @@ def _written(run: Any, out: Any) -> EagletuiError | None:
         if out is not None:
             out.write(run)
     except OSError as error:
-        return EagletuiError(
-            f"{out.name} could not be written: {reason(error)}.",
-            meaning="The run stands on standard output instead, as JSON.",
-            advice=to_write(error),
-        )
+        meaning = "The run stands on standard output instead, as JSON."
+        return unwritten(out.name, error, meaning=meaning)
     return None
 
 
@@ -262,11 +257,7 @@ def _exported(run: Any, export: Path) -> EagletuiError | None:
                     file.truncate(size)
                 raise
     except OSError as error:
-        return EagletuiError(
-            f"{visible(str(export))} could not be written: {reason(error)}.",
-            meaning="It is as it was before.",
-            advice=to_write(error),
-        )
+        return unwritten(export, error, meaning="It is as it was before.")
     return None
 
 

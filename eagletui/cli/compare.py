@@ -162,7 +162,7 @@ def _meant(kept: Runs, called: Names, word: str) -> tuple[Run, ...]:
     except RunNotFound:
         path = Path(word)
         # `os.path` calls a name that no file can have absent; `Path` fails.
-        if not os.path.isfile(path):
+        if not (os.path.isfile(path) or os.path.islink(path)):
             raise
     from eagletui.cli.run_files import read_runs
 

@@ -142,6 +142,18 @@ def test_a_file_that_is_not_there_is_wrong_usage(tmp_path: Path, name: str) -> N
     assert str(tmp_path) in run("runs", "import", tmp_path / name, status=2).stderr
 
 
+@pytest.mark.parametrize("words", [("runs", "import"), ("compare", "x.jsonl")])
+def test_a_link_that_leads_in_a_circle_is_called_one(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.jsonl").write_text(replies_text(NAMES[0]))
+    Path("circle").symlink_to("circle")
+    said = run(*words, "circle", status=2).stderr
+    assert "circle cannot be read: Too many levels of symbolic links." in said
+    assert "Check its path." in said
+
+
 def test_a_name_for_several_runs_is_wrong_usage(tmp_path: Path) -> None:
     run_a, run_b = made_run("a" * 12), made_run("b" * 12, cells=(made_cell(2),))
     path = tmp_path / "two.jsonl"
