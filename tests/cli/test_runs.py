@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -394,6 +395,42 @@ def test_comparisons_are_saved_under_a_name(kept: Runs, files: dict[str, Path]) 
     assert "comparison steps" in run("runs", "list").stdout
     again = document("compare", "steps", "--baseline", "dense_k3_c1")
     assert again["baseline"] == kept.id("dense_k3_c1")
+
+
+@pytest.mark.parametrize("form", ["table", "md", "html", "csv", "json"])
+def test_a_saved_comparison_opens_without_the_run_that_was_removed(kept: Runs, form: str) -> None:
+    first, second, third = NAMES[:3]
+    run("compare", first, second, third, "--baseline", second, "--save", "all")
+    there = {name: kept.id(name) for name in (first, second, third)}
+    run("runs", "note", second, "--name", "k 3")
+    run("runs", "rm", "k 3", "--yes")
+    done = run("compare", "all", "--format", form)
+    said = f"Removed meanwhile and missing here: {there[second]} (k 3), the baseline."
+    if form == "json":
+        found = json.loads(done.stdout)
+        assert found["gone"] == [{"id": there[second], "name": "k 3", "baseline": True}]
+        assert [one["id"] for one in found["runs"]] == [there[first], there[third]]
+        assert found["baseline"] == there[first]
+    else:
+        told = html.unescape(done.stderr if form == "csv" else done.stdout).replace("\\", "")
+        assert told.count(said) == 1
+        assert first in told + done.stdout
+        assert third in told + done.stdout
+
+
+def test_of_a_comparison_one_run_may_be_left_or_none(kept: Runs) -> None:
+    first, second = NAMES[:2]
+    run("compare", first, second, "--save", "both")
+    gone = kept.id(first), kept.id(second)
+    run("runs", "rm", first, "--yes")
+    found = document("compare", "both")
+    assert [one["name"] for one in found["runs"]] == [second]
+    assert found["gone"] == [{"id": gone[0], "name": first, "baseline": True}]
+    run("runs", "rm", second, "--yes")
+    said = run("compare", "both", status=2).stderr
+    assert "Nothing is left of this comparison." in said
+    assert f"{gone[0]} ({first}), the baseline; {gone[1]} ({second})." in said
+    assert "`eagletui compare --forget NAME` takes it away." in said
 
 
 def test_a_saved_comparison_is_forgotten_and_its_runs_stay(kept: Runs) -> None:
