@@ -115,7 +115,7 @@ def test_bench_serving_lines_are_imported(tmp_path: Path) -> None:
         (b'{"eagletui_runs": 1}\n{"series": {"run": "x", "name": "", "times": [], "values": [],'
          b' "joined": []}}\n', "line 2: it is a series of a run"),
         (b'{"output_throughput": 1, "duration": 0, "completed": 1, "total_output_tokens": 1}',
-         "line 1: its duration"),
+         "line 1: duration is 0; it must be above 0"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_said_with_its_line_and_nothing_is_kept(
@@ -141,6 +141,37 @@ def test_a_line_without_end_is_not_read_into_memory(
 @pytest.mark.parametrize("name", ["none.jsonl", "."])
 def test_a_file_that_is_not_there_is_wrong_usage(tmp_path: Path, name: str) -> None:
     assert str(tmp_path) in run("runs", "import", tmp_path / name, status=2).stderr
+
+
+def _ours(**change: Any) -> str:
+    cell = msgspec.to_builtins(made_cell())
+    run_ = {**msgspec.to_builtins(made_run()), "cells": [{**cell, **change}]}
+    return json.dumps({"eagletui_runs": 1}) + "\n" + json.dumps({"run": run_})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (_ours(concurrency=0), "cells[0].concurrency is 0; it must be 1 or more"),
+        (_ours(seconds=-1.5), "cells[0].seconds is -1.5; it must be 0 or more"),
+        (_ours(seconds=float("nan")), "cells[0].seconds is nan"),
+        (_ours(power_watts=float("inf")), "cells[0].power_watts is inf"),
+        ('\n{"duration": 0, "output_throughput": 1, "completed": 1, "total_output_tokens": 1}',
+         "duration is 0; it must be above 0"),
+        ('\n{"meta_info": {"completion_tokens": -7, "e2e_latency": 1.0}}',
+         "completion_tokens is -7; it must be 0 or more"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("words", [("runs", "import"), ("compare",)])
+def test_a_figure_that_cannot_be_is_said_with_file_line_field_and_what_to_do(
+    content: str, said: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "made up.jsonl"
+    path.write_text(content)
+    told = run(*words, path, status=1).stderr
+    assert f"{path}: line 2: {said}" in told
+    assert "nothing of the file was imported." in told
+    assert document("runs", "list")["runs"] == []
 
 
 @pytest.mark.parametrize("words", [("runs", "import"), ("compare", "x.jsonl")])
