@@ -7,6 +7,7 @@ import asyncio
 import aiohttp
 from msgspec.structs import replace
 
+from eagletui.bench.load import Endpoint
 from eagletui.bench.plan import Plan, Prompt
 from eagletui.model.bodies import body_of
 from eagletui.model.errors import EagletuiError, UsageError
@@ -24,6 +25,19 @@ _OTHERWISE = (AttributeError, KeyError, TypeError)
 _LIMIT = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0)
 
 
+def must_take_lengths(endpoint: Endpoint, input_tokens: int | None) -> None:
+    """Refuse an exact length where the endpoint takes none: no server is needed to know that.
+
+    Raises:
+        UsageError: the endpoint takes no token numbers.
+    """
+    if input_tokens is not None and endpoint == "/v1/chat/completions":
+        raise UsageError(
+            "An exact length of the input needs --endpoint /generate or /v1/completions.",
+            meaning="The chat template adds tokens of its own, as many as it likes.",
+        )
+
+
 async def exact(
     plan: Plan, session: aiohttp.ClientSession, url: str, headers: dict[str, str]
 ) -> Plan:
@@ -35,11 +49,7 @@ async def exact(
     """
     if plan.input_tokens is None:
         return plan
-    if plan.endpoint == "/v1/chat/completions":
-        raise UsageError(
-            "An exact length of the input needs --endpoint /generate or /v1/completions.",
-            meaning="The chat template adds tokens of its own, as many as it likes.",
-        )
+    must_take_lengths(plan.endpoint, plan.input_tokens)
     context = await context_of(session, url, headers)
     if context is not None and plan.input_tokens + plan.output_tokens > context:
         raise UsageError(

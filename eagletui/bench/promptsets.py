@@ -15,7 +15,7 @@ from eagletui.bench.plan import Prompt
 from eagletui.model.errors import UsageError
 from eagletui.model.filekinds import other_kind
 from eagletui.model.jsontext import read_json, whole_characters
-from eagletui.model.refused import reason, to_read
+from eagletui.model.refused import unreadable
 from eagletui.model.text import visible
 
 SETS = ("chat", "code", "maths", "summary")
@@ -61,9 +61,14 @@ def find_prompts(given: str, requests: int | None = None) -> tuple[str, tuple[Pr
     """
     if given in SETS:
         return given, shipped(given)
+    if not given.strip():
+        raise UsageError(
+            "No prompts are named.", advice=f"Name a file, or a set: {', '.join(SETS)}."
+        )
     path = file_of(given)
-    # `os.path` calls a name that no file can have absent; `Path` fails.
-    if not os.path.exists(path) and not {"/", "."} & set(given):
+    # `os.path` calls a name that no file can have absent; `Path` fails. A link that leads nowhere,
+    # or in a circle, is there: reading it says what is wrong with it.
+    if not os.path.lexists(path) and not {"/", "."} & set(given):
         raise UsageError(
             f"There is no set of prompts {visible(given)!r}, and no such file.",
             advice=f"Sets: {', '.join(SETS)}.",
@@ -87,9 +92,7 @@ def read_prompts(path: Path, most: int = MOST_PROMPTS) -> tuple[Prompt, ...]:
         with _opened(path, name) as file:
             prompts = _some(_prompts(file, name), min(most, MOST_PROMPTS))
     except OSError as error:
-        raise UsageError(
-            f"{name} cannot be read: {reason(error)}.", advice=to_read(error)
-        ) from None
+        raise unreadable(path, error) from None
     if not prompts:
         raise UsageError(
             f"{name} holds no prompt.",

@@ -13,31 +13,24 @@ from typing import Any
 import click
 
 from eagletui.cli.errors import INTERRUPTED
-from eagletui.cli.options import Number, api_key_from, host_options, json_option
+from eagletui.cli.options import (
+    Number,
+    Whole,
+    Wholes,
+    api_key_from,
+    host_options,
+    json_option,
+    pid_option,
+)
 from eagletui.cli.output import echo_json
+from eagletui.model.benchmarking import MOST_CONCURRENT
 from eagletui.model.errors import EagletuiError, UsageError
-from eagletui.model.refused import reason, to_write
+from eagletui.model.refused import unwritable, unwritten
 from eagletui.model.text import visible
 
-MOST_CONCURRENT = 4096
+MOST_SEED = 2**62
+"""It is kept with the run, as JSON of whole numbers of 64 bits."""
 ENDPOINTS = ("/v1/chat/completions", "/v1/completions", "/generate")
-
-
-class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
-    """`1,8,32`."""
-
-    name = "list"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            found = tuple(dict.fromkeys(int(part) for part in str(value).split(",")))
-        except ValueError:
-            self.fail(f"{value!r} is no list of numbers such as 1,8,32.", param, ctx)
-        if not all(1 <= number <= MOST_CONCURRENT for number in found):
-            self.fail(f"each must be 1 to {MOST_CONCURRENT}.", param, ctx)
-        return found
 
 
 @click.command()
@@ -45,14 +38,14 @@ class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--url", metavar="URL", help="The server's address as seen from the host, overrides discovery."
 )
-@click.option("--pid", type=int, help="The server to measure where there are several.")
+@pid_option("The server to measure where there are several.")
 @click.option(
     "--api-key-env", metavar="NAME", help="The environment variable that holds the API key."
 )
 @click.option(
     "--concurrency",
     "concurrencies",
-    type=_Concurrencies(),
+    type=Wholes(1, MOST_CONCURRENT),
     default="1",
     show_default=True,
     metavar="LIST",
@@ -66,20 +59,20 @@ class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
     help="chat, code, maths or summary; or a file: JSONL, ShareGPT, one prompt a line.",
 )
 @click.option(
-    "--output-tokens", type=click.IntRange(2, 1 << 20), default=256, show_default=True,
+    "--output-tokens", type=Whole(2, 1 << 20), default=256, show_default=True,
     help="Of each request, exactly: the end-of-text token is ignored.",
 )  # fmt: skip
 @click.option(
     "--input-tokens",
-    type=click.IntRange(1, 1 << 24),
+    type=Whole(1, 1 << 24),
     help="Cut or repeat each prompt to exactly so many, by the server's tokenizer.",
 )
 @click.option(
     "--requests",
-    type=click.IntRange(1, 1 << 20),
+    type=Whole(1, 1 << 20),
     help="Of each cell. Without it: 4 for each at once, 32 at least.",
 )
-@click.option("--repeats", type=click.IntRange(1, 100), default=3, show_default=True,
+@click.option("--repeats", type=Whole(1, 100), default=3, show_default=True,
               help="Of all cells, interleaved.")  # fmt: skip
 @click.option(
     "--rate",
@@ -97,9 +90,15 @@ class _Concurrencies(click.ParamType):  # type: ignore[type-arg]
     show_default=True,
     help="Send from the host's own Python; auto does where the round trip is over 2 ms.",
 )
-@click.option("--warmup", type=click.IntRange(0, 100), default=1, show_default=True,
+@click.option("--warmup", type=Whole(0, 100), default=1, show_default=True,
               help="Rounds thrown away before each concurrency's first cell.")  # fmt: skip
-@click.option("--seed", type=int, default=1, show_default=True, help="Of --rate's moments.")
+@click.option(
+    "--seed",
+    type=Whole(-MOST_SEED, MOST_SEED),
+    default=1,
+    show_default=True,
+    help="Of --rate's moments.",
+)
 @click.option("--flush-cache", is_flag=True, help="Empty the prefix cache before each cell.")
 @click.option(
     "--keep-going",
@@ -227,9 +226,7 @@ def _check_writable(path: Path | None) -> None:
     try:
         path.open("ab").close()
     except OSError as error:
-        raise UsageError(
-            f"{visible(str(path))} cannot be written: {reason(error)}.", advice=to_write(error)
-        ) from None
+        raise unwritable(path, error) from None
 
 
 def _written(run: Any, out: Any) -> EagletuiError | None:
@@ -238,11 +235,8 @@ def _written(run: Any, out: Any) -> EagletuiError | None:
         if out is not None:
             out.write(run)
     except OSError as error:
-        return EagletuiError(
-            f"{out.name} could not be written: {reason(error)}.",
-            meaning="The run stands on standard output instead, as JSON.",
-            advice=to_write(error),
-        )
+        meaning = "The run stands on standard output instead, as JSON."
+        return unwritten(out.name, error, meaning=meaning)
     return None
 
 
@@ -263,11 +257,7 @@ def _exported(run: Any, export: Path) -> EagletuiError | None:
                     file.truncate(size)
                 raise
     except OSError as error:
-        return EagletuiError(
-            f"{visible(str(export))} could not be written: {reason(error)}.",
-            meaning="It is as it was before.",
-            advice=to_write(error),
-        )
+        return unwritten(export, error, meaning="It is as it was before.")
     return None
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from eagletui.model.errors import UsageError
-from eagletui.model.refused import reason, to_write
+from eagletui.cli.run_export import must_be_free
+from eagletui.model.refused import reason, unwritable
 from eagletui.model.run import Run
 from eagletui.model.text import visible
-from eagletui.store.files import write_whole
+from eagletui.store.files import hand_on
 
 
 class OutFile:
@@ -33,15 +33,8 @@ class OutFile:
         self._path = path
         self.name = visible(str(path))
         # `os.path` calls a name that no file can have absent; `Path` fails.
-        file = os.path.isfile(path)
-        self._special = os.path.exists(path) and not file
-        name = self.name
-        if os.path.isdir(path):
-            raise UsageError(f"{name} is a folder.", advice="Name a file in it.")
-        if file and not force:
-            raise UsageError(
-                f"{name} is there already.", advice="Name another file, or say --force."
-            )
+        self._special = os.path.exists(path) and not os.path.isfile(path)
+        must_be_free(path, force=force or self._special)
         try:
             if self._special:
                 path.open("ab").close()
@@ -50,9 +43,7 @@ class OutFile:
                 with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
                     pass
         except OSError as error:
-            raise UsageError(
-                f"{name} cannot be written: {reason(error)}.", advice=to_write(error)
-            ) from None
+            raise unwritable(path, error) from None
 
     async def so_far(self, run: Run, said: Callable[[str], None]) -> None:
         """Write a run that is not over; a disk that refuses ends no benchmark."""
@@ -73,8 +64,4 @@ class OutFile:
         if self._special:
             self._path.write_bytes(data)
             return
-        write_whole(self._path, data)
-        # `write_whole` writes for the owner alone; this is meant to be handed on.
-        mask = os.umask(0)
-        os.umask(mask)
-        self._path.chmod(0o666 & ~mask)
+        hand_on(self._path, data)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from eagletui.bench import plan as plans
 from eagletui.bench.client import Client
-from eagletui.bench.exact import exact
+from eagletui.bench.exact import exact, must_take_lengths
 from eagletui.bench.eye import Eye
 from eagletui.bench.load import Driver, Endpoint
 from eagletui.bench.measure import Measuring
@@ -77,6 +77,13 @@ class Asked(Data, frozen=True):
         return f"Asked({self.target}, {self.concurrencies})"
 
 
+class Prompts(NamedTuple):
+    """A set of prompts and what it is called."""
+
+    name: str
+    prompts: tuple[Prompt, ...]
+
+
 class Outcome(NamedTuple):
     """A run with what is to be known of it, and whether it is kept on the disk."""
 
@@ -104,13 +111,28 @@ async def measure(
     Raises:
         EagletuiError: no such server, nobody answers, the server is being measured already.
     """
+    # Nobody gives a password, and no host is woken, for a file that is of no use.
+    prompts = await prompts_for(asked)
     async with connected(asked.target, asked.ssh_config) as host:
-        return await measure_on(host, asked, told=told, said=said, started=started, so_far=so_far)
+        return await measure_on(
+            host, asked, prompts, told=told, said=said, started=started, so_far=so_far
+        )
+
+
+async def prompts_for(asked: Asked) -> Prompts:
+    """What is sent, as far as it can be said without the server.
+
+    Raises:
+        UsageError: there are no such prompts, or they can't be sent as was asked.
+    """
+    must_take_lengths(asked.endpoint, asked.input_tokens)
+    return Prompts(*await aside(partial(find_prompts, asked.prompts, asked.requests)))
 
 
 async def measure_on(
     host: Host,
     asked: Asked,
+    prompts: Prompts,
     *,
     told: Callable[[Progress], None],
     said: Callable[[str], None],
@@ -118,7 +140,6 @@ async def measure_on(
     so_far: Callable[[Run], Awaitable[None]],
 ) -> Outcome:
     """The same on a host that somebody else keeps connected."""
-    name, prompts = await aside(partial(find_prompts, asked.prompts, asked.requests))
     async with AsyncExitStack() as stack:
         discovery = Discovery(Wanted(metrics=asked.url, pid=asked.pid))
         target = await find_server(host, discovery, asked)
@@ -136,12 +157,12 @@ async def measure_on(
                 advice="Is the server ready? `eagletui status` tells what it does.",
             )
         began = time.time()
-        run_name = asked.name or f"{name} {time.strftime('%Y-%m-%d %H:%M')}"
+        run_name = asked.name or f"{prompts.name} {time.strftime('%Y-%m-%d %H:%M')}"
         stack.enter_context(
             claimed(claims_folder(), f"{asked.target or 'localhost'} {target.url}", run_name)
         )
         around = await look_around(host, target, session, headers)
-        plan = await exact(_plan(asked, name, prompts, target), session, target.url, headers)
+        plan = await exact(_plan(asked, prompts, target), session, target.url, headers)
         driver, via = await choose_driver(asked, host, session, target, trip)
         said(
             f"Measuring {visible(target.process.model or target.url)} "
@@ -196,10 +217,10 @@ def new_id() -> str:
     return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
 
 
-def _plan(asked: Asked, name: str, prompts: tuple[Prompt, ...], target: Target) -> Plan:
+def _plan(asked: Asked, prompts: Prompts, target: Target) -> Plan:
     return Plan(
-        prompts=prompts,
-        name=visible(name),
+        prompts=prompts.prompts,
+        name=visible(prompts.name),
         endpoint=asked.endpoint,
         model=target.process.model or "default",
         concurrencies=asked.concurrencies,

@@ -85,7 +85,7 @@ class HostBenchmarker:
 
     async def _measure(self, one: _Benchmark) -> None:
         # asyncssh and aiohttp are there by now; what is loaded here is small.
-        from eagletui.cli.benching import Asked, measure_on
+        from eagletui.cli.benching import Asked, measure_on, prompts_for
 
         wish, subject = one.wish, one.subject
         asked = Asked(
@@ -105,6 +105,7 @@ class HostBenchmarker:
             outcome = await measure_on(
                 self._host,
                 asked,
+                await prompts_for(asked),
                 told=one.progress,
                 said=one.say,
                 started=one.start,

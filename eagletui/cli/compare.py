@@ -16,6 +16,7 @@ from eagletui.model.compare import Comparison as Found
 from eagletui.model.compare import compare as compared
 from eagletui.model.compare import comparison_document, natural_baseline
 from eagletui.model.errors import UsageError
+from eagletui.model.gone import Gone, gone_words
 from eagletui.model.near import nearest
 from eagletui.model.run import Run
 from eagletui.model.text import visible
@@ -74,15 +75,17 @@ def compare(
     if not words:
         raise UsageError("Which runs?", advice="Name two, a saved comparison, or files.")
     with open_runs() as (database, kept):
-        runs, against = _chosen(kept, words, baseline)
+        runs, against, gone = _chosen(kept, words, baseline)
         if save is not None:
             _save(kept, save, runs, against)
-        found = compared(runs, against)
+        found = compared(runs, against)._replace(gone=gone)
         form = "json" if as_json else form
         if form == "json" and output is None:
             echo_json(comparison_document(found))
             return
         text = report_text(form, found, database)
+    if gone and form == "csv":  # every other form says so itself
+        click.echo(visible(gone_words(gone)), err=True)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -113,9 +116,22 @@ def report_text(form: str, found: Found, database: Database) -> str:
     return "".join(f"{line}\n" for line in lines).lstrip("\n")
 
 
-def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[list[Run], str | None]:
-    """The runs that are meant, each once, and the id of the baseline where one is named."""
+def nothing_left(gone: Sequence[Gone]) -> RunNotFound:
+    """That none of a comparison's runs is kept any more."""
+    return RunNotFound(
+        "Nothing is left of this comparison.",
+        meaning=gone_words(gone),
+        advice="`eagletui compare --forget NAME` takes it away.",
+    )
+
+
+def _chosen(
+    kept: Runs, words: Sequence[str], baseline: str | None
+) -> tuple[list[Run], str | None, tuple[Gone, ...]]:
+    """The runs that are meant, each once, the id of the baseline where one is named, and those of a
+    saved comparison that were removed since."""
     called = kept.names()
+    gone: tuple[Gone, ...] = ()
     saved = kept.comparison(words[0]) if len(words) == 1 else None
     if saved is not None and not _is_run(called, words[0]):
         if not saved.runs:
@@ -124,7 +140,13 @@ def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[lis
                 meaning="Its row is damaged; the runs are not.",
                 advice=f"Name the runs; `eagletui compare --forget {saved.name}` takes it away.",
             )
-        words, baseline = saved.runs, saved.baseline if baseline is None else baseline
+        gone = kept.gone(saved.runs, saved.baseline)
+        lost = {one.id for one in gone}
+        if lost >= set(saved.runs):
+            raise nothing_left(gone)
+        words = [run for run in saved.runs if run not in lost]
+        if baseline is None and saved.baseline not in lost:
+            baseline = saved.baseline
     runs: dict[str, Run] = {}
     named: dict[str, list[str]] = {}
     for word in words:
@@ -139,12 +161,12 @@ def _chosen(kept: Runs, words: Sequence[str], baseline: str | None) -> tuple[lis
             raise UsageError(f"{baseline} holds {len(old)} runs, and a baseline is one.")
         runs = {old[0].id: old[0], **runs} if old[0].id not in runs else runs
         against = old[0].id
-    if len(runs) < 2:
+    if len(runs) < 2 and not gone:
         raise UsageError(
             "A comparison is of two runs or more.",
             advice="Name another one; `eagletui runs list` shows them all.",
         )
-    return list(runs.values()), against
+    return list(runs.values()), against, gone
 
 
 def _is_run(called: Names, word: str) -> bool:
@@ -162,7 +184,7 @@ def _meant(kept: Runs, called: Names, word: str) -> tuple[Run, ...]:
     except RunNotFound:
         path = Path(word)
         # `os.path` calls a name that no file can have absent; `Path` fails.
-        if not os.path.isfile(path):
+        if not (os.path.isfile(path) or os.path.islink(path)):
             raise
     from eagletui.cli.run_files import read_runs
 

@@ -15,7 +15,7 @@ import click
 
 from eagletui.cli.asking import somebody_is_there, typed, yes_or_no
 from eagletui.cli.errors import INTERRUPTED
-from eagletui.cli.options import Number, host_options, json_option
+from eagletui.cli.options import Number, host_options, json_option, pid_option
 from eagletui.cli.output import echo_json
 from eagletui.model.diagnosis import Diagnosis
 from eagletui.model.errors import EagletuiError, UsageError
@@ -57,7 +57,7 @@ def control_options(command: _F) -> _F:
             "--break-lock", is_flag=True, help="Take the host's lock away from whoever has it."
         ),
         click.option("--yes", "-y", is_flag=True, help="Ask nothing."),
-        click.option("--pid", type=int, help="The server that is meant, where there are several."),
+        pid_option("The server that is meant, where there are several."),
         click.option("--read-only", is_flag=True, help="Refuse: nothing is changed."),
     ):
         command = option(command)

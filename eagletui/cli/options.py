@@ -10,8 +10,13 @@ from typing import Any, TypeVar
 import click
 
 from eagletui.model.errors import UsageError
+from eagletui.model.numerals import decimal, shortened, whole, wholes
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_N = TypeVar("_N", int, float)
+
+MOST_PID = 2**31 - 1
+"""What a system's own type for it holds."""
 
 
 class Number(click.FloatRange):
@@ -21,10 +26,62 @@ class Number(click.FloatRange):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """The number, or a usage error."""
-        number: float = super().convert(value, param, ctx)
+        typed = _typed(decimal, "number", value, param, ctx)
+        number: float = super().convert(typed, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is no number that can be used here.", param, ctx)
         return number
+
+
+class Whole(click.IntRange):
+    """A whole number in a range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number, or a usage error."""
+        number: int = super().convert(_typed(whole, "whole number", value, param, ctx), param, ctx)
+        return number
+
+
+class Wholes(click.ParamType):  # type: ignore[type-arg]
+    """Whole numbers in a range with commas between, each once."""
+
+    name = "list"
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least, self._most = least, most
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """The numbers in their order, or a usage error."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return wholes(value, self._least, self._most)
+        except ValueError as error:
+            self.fail(f"{shortened(value)!r}: {error}", param, ctx)
+
+
+def _typed(
+    read: Callable[[str], _N],
+    kind: str,
+    value: Any,
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> _N:
+    """A number that was typed; a default is one already."""
+    if not isinstance(value, str):
+        number: _N = value
+        return number
+    try:
+        return read(value)
+    except ValueError:
+        raise click.BadParameter(f"{shortened(value)!r} is no {kind}.", ctx, param) from None
+
+
+def pid_option(help: str) -> Callable[[_F], _F]:
+    """`--pid`: one of several servers."""
+    return click.option("--pid", type=Whole(1, MOST_PID), metavar="PID", help=help)
 
 
 def host_options(command: _F) -> _F:
@@ -57,7 +114,7 @@ def watch_options(command: _F) -> _F:
             metavar="NAME",
             help="The environment variable that holds the server's API key.",
         ),
-        click.option("--pid", type=int, help="The server to watch where there are several."),
+        pid_option("The server to watch where there are several."),
         click.option(
             "--metrics",
             "metrics_url",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from eagletui.cli.options import host_options, json_option
+from eagletui.cli.options import host_options, json_option, pid_option
 from eagletui.cli.output import echo_json
 from eagletui.cli.profile_words import (
     clear_secrets,
@@ -82,7 +82,7 @@ def show(profile: str, as_json: bool) -> None:
 @click.argument("before", metavar="PROFILE")
 @click.argument("after", metavar="[OTHER]", required=False)
 @host_options
-@click.option("--pid", type=int, help="The running server where there are several.")
+@pid_option("The running server where there are several.")
 @json_option
 def diff(
     before: str,
@@ -166,7 +166,7 @@ def edit(name: str, sets: tuple[str, ...], remove: tuple[str, ...], as_json: boo
 @profiles.command("import")
 @click.argument("name", metavar="[NAME]", required=False)
 @host_options
-@click.option("--pid", type=int, help="The server to import where there are several.")
+@pid_option("The server to import where there are several.")
 @click.option("--force", is_flag=True, help="Write over a profile of that name.")
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
 @json_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,10 +15,12 @@ from msgspec.structs import replace
 from eagletui.cli.options import Number
 from eagletui.model.errors import UsageError
 from eagletui.model.events import Event, LogText
+from eagletui.model.numerals import shortened
 from eagletui.model.safe import safe
 from eagletui.store.recording.codec import About
 from eagletui.store.recording.reader import Recording
 
+_PART = re.compile(r"[0-9]{1,7}")
 _FORMS = "Write +SECONDS, +M:SS or +H:MM:SS from the beginning, or HH:MM[:SS] of its own clock."
 
 
@@ -55,8 +58,8 @@ def moment_of(text: str, recording: Recording) -> float:
         UsageError: it is none, or lies outside of the recording.
     """
     parts = text.removeprefix("+").split(":")
-    if not all(part.isdigit() and len(part) < 8 for part in parts) or len(parts) > 3:
-        raise UsageError(f"{text} is no time.", advice=_FORMS)
+    if not all(_PART.fullmatch(part) for part in parts) or len(parts) > 3:
+        raise UsageError(f"{shortened(text)} is no time.", advice=_FORMS)
     numbers = [int(part) for part in parts]
     if text.startswith("+"):
         seconds = 0

@@ -14,6 +14,7 @@ from eagletui.engine.imported.problem import ImportProblem
 from eagletui.engine.imported.serving import is_serving, runs_of_serving
 from eagletui.model.errors import EagletuiError, UsageError
 from eagletui.model.jsontext import read_json
+from eagletui.model.refused import unreadable
 from eagletui.model.safe import safe
 from eagletui.store.runs.exported import Exported, is_ours, read_export
 
@@ -39,7 +40,7 @@ def read_runs(path: Path) -> tuple[Exported, ...]:
             raise ImportProblem(f"{path} is empty.", advice=f"Known are {KINDS}.") from None
         return _runs(path, first, rows)
     except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}.") from error
+        raise unreadable(path, error) from error
     except EagletuiError as error:
         if getattr(error, "line", None) is not None:
             error.what = f"{path}: {error.what[0].lower()}{error.what[1:]}"

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from eagletui.cli.compare import report_text
+from eagletui.cli.compare import nothing_left, report_text
 from eagletui.cli.run_export import write_export
 from eagletui.cli.run_store import open_runs
 from eagletui.model.compare import Comparison, compare
@@ -108,7 +108,14 @@ class DiskShelf:
                     advice="Mark the runs and compare them again; `eagletui compare --forget NAME`"
                     " takes it away.",
                 )
-            return compare([kept.get(run) for run in runs], baseline)
+            with database.read():  # one view: none is removed between the question and the answer
+                gone = kept.gone(runs, baseline)
+                lost = {one.id for one in gone}
+                left = [kept.get(run) for run in runs if run not in lost]
+            if not left:
+                raise nothing_left(gone)
+            found = compare(left, None if baseline in lost else baseline)
+            return found._replace(gone=gone)
 
         return await _on_disk(read)
 

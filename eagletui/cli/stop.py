@@ -19,7 +19,7 @@ from eagletui.cli.controlling import (
     run_attended,
     running_servers,
 )
-from eagletui.cli.options import Number, chosen_target
+from eagletui.cli.options import Number, Whole, chosen_target
 from eagletui.cli.reaching import connected
 from eagletui.model.errors import UsageError
 from eagletui.model.profile import Guard, StartPlan
@@ -27,7 +27,7 @@ from eagletui.model.profile import Guard, StartPlan
 if TYPE_CHECKING:
     from eagletui.control.restart import Restart
 
-_port = click.option("--port", type=click.IntRange(1, 65535), help="The server's port.")
+_port = click.option("--port", type=Whole(1, 65535), help="The server's port.")
 _drain = click.option(
     "--drain",
     type=Number(0.0),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
@@ -53,31 +54,36 @@ class MeasuredRuns:
 
     def last(self, plan: StartPlan) -> Measured | None:
         """What was measured last of it; None where nothing was. Reads the disk."""
-        if self._kept is None:
-            self._kept = self._read()
-        command, nccl = parse_command(plan.argv), _nccl(plan.environment)
-        of_it = (run for run, around in self._kept.items() if is_of(around, command, nccl))
-        return next((found for run in of_it if (found := self._figures(run))), None)
+        with ExitStack() as stack:
 
-    def _read(self) -> dict[str, Surroundings]:
+            @cache
+            def runs() -> Runs:
+                """Opened where something is read, and once."""
+                return stack.enter_context(self._opened())[1]
+
+            if self._kept is None:
+                self._kept = self._read(runs)
+            command, nccl = parse_command(plan.argv), _nccl(plan.environment)
+            of_it = (run for run, around in self._kept.items() if is_of(around, command, nccl))
+            return next((found for run in of_it if (found := self._figures(run, runs))), None)
+
+    def _read(self, runs: Callable[[], Runs]) -> dict[str, Surroundings]:
         """What each run on this host measured; its requests are not kept in memory."""
         found = {}
         try:
-            with self._opened() as (_, kept):
-                rows = [row for row in kept.rows() if not row.damaged][:MOST]
-                for row in sorted(rows, key=lambda row: row.partial):
-                    run = kept.get(row.id)
-                    if run.surroundings.host == self._host and not run.source:
-                        found[run.id] = run.surroundings
+            rows = [row for row in runs().rows() if not row.damaged][:MOST]
+            for row in sorted(rows, key=lambda row: row.partial):
+                run = runs().get(row.id)
+                if run.surroundings.host == self._host and not run.source:
+                    found[run.id] = run.surroundings
         except EagletuiError:
             return {}
         return found
 
-    def _figures(self, run: str) -> Measured | None:
+    def _figures(self, run: str, runs: Callable[[], Runs]) -> Measured | None:
         if run not in self._measured:
             try:
-                with self._opened() as (_, kept):
-                    self._measured[run] = measured(kept.get(run))
+                self._measured[run] = measured(runs().get(run))
             except EagletuiError:
                 self._measured[run] = None
         return self._measured[run]

@@ -6,6 +6,7 @@ import re
 
 from eagletui.model.base import Data
 from eagletui.model.errors import UsageError
+from eagletui.model.numerals import shortened
 
 _BRACKETED = re.compile(r"\[(?P<host>[^\[\]]+)\](?::(?P<port>.*))?\Z")
 _NAME = re.compile(r"[A-Za-z0-9_.%:-]+\Z")
@@ -56,8 +57,9 @@ def _host_and_port(text: str, rest: str) -> tuple[str, int | None]:
 def _port(text: str, port: str | None) -> int | None:
     if port is None:
         return None
-    if not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
-        raise UsageError(
-            f"{text!r}: {port!r} is no port.", advice="A port is a number from 1 to 65535."
-        )
-    return int(port)
+    if re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) < 65536:
+        return int(port)
+    raise UsageError(
+        f"{shortened(text)!r}: {shortened(port)!r} is no port.",
+        advice="A port is a number from 1 to 65535.",
+    )

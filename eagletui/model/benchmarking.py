@@ -11,6 +11,9 @@ from typing import Protocol
 from eagletui.model.base import Data
 from eagletui.model.run import StopReason
 
+MOST_CONCURRENT = 4096
+"""Requests that one benchmark has under way at once."""
+
 
 class Wish(Data, frozen=True):
     """What is to be measured.

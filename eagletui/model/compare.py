@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from eagletui.model.base import Data
 from eagletui.model.compare_alike import Difference, Likeness, differences, likeness
 from eagletui.model.figures import Figures, figures_of
+from eagletui.model.gone import Gone
 from eagletui.model.run import Run
 from eagletui.model.statistics import BLIND_MARGIN, MARGIN, Interval, Ratio, call, ratio
 
@@ -72,13 +73,18 @@ class Side(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two or more runs side by side, in the order they were named."""
+    """Two or more runs side by side, in the order they were named.
+
+    Attributes:
+        gone: what was to stand beside them.
+    """
 
     baseline: str
     sides: tuple[Side, ...]
     differences: tuple[Difference, ...]
     verdicts: tuple[Verdict, ...]
     break_even: tuple[BreakEven, ...]
+    gone: tuple[Gone, ...] = ()
 
     def verdict(self, run: str, concurrency: int) -> Verdict | None:
         """What is said of a run at one concurrency; None of the baseline."""
@@ -286,7 +292,12 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "differences": list(comparison.differences),
         "verdicts": [_judged(verdict) for verdict in comparison.verdicts],
         "break_even": list(comparison.break_even),
+        **({"gone": [_gone(one) for one in comparison.gone]} if comparison.gone else {}),
     }
+
+
+def _gone(one: Gone) -> dict[str, Any]:
+    return {"id": one.id, "name": one.name or None, "baseline": one.baseline}
 
 
 def _judged(verdict: Verdict) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""What to do about a file that the system refuses: one row an error."""
+"""A file that the system refuses: what is said of it, and one row an error for what to do."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from eagletui.model.errors import EagletuiError, UsageError
+from eagletui.model.text import visible
 
 
 class _Advice(NamedTuple):
@@ -50,3 +53,26 @@ def to_write(error: OSError) -> str:
 def to_read(error: OSError) -> str:
     """What helps who wants to read."""
     return ADVICE.get(error.errno or 0, _ELSE).read
+
+
+def unwritable(path: object, error: OSError) -> UsageError:
+    """That a file can't be written, before there is anything to write."""
+    return UsageError(
+        f"{visible(str(path))} cannot be written: {reason(error)}.", advice=to_write(error)
+    )
+
+
+def unwritten(path: object, error: OSError, *, meaning: str = "") -> EagletuiError:
+    """That what there was to write is not in its file."""
+    return EagletuiError(
+        f"{visible(str(path))} could not be written: {reason(error)}.",
+        meaning=meaning,
+        advice=to_write(error),
+    )
+
+
+def unreadable(path: object, error: OSError) -> UsageError:
+    """That a file can't be read."""
+    return UsageError(
+        f"{visible(str(path))} cannot be read: {reason(error)}.", advice=to_read(error)
+    )

@@ -24,3 +24,15 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def hand_on(path: Path, data: bytes) -> None:
+    """The same for a file that is for others as well: it gets the rights of any new file.
+
+    Raises:
+        OSError: as `write_whole`.
+    """
+    write_whole(path, data)
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,12 +11,12 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from eagletui.bench.promptsets import SETS
-from eagletui.model.benchmarking import Wish
+from eagletui.model.benchmarking import MOST_CONCURRENT, Wish
+from eagletui.model.numerals import decimal, whole, wholes
 from eagletui.model.text import visible
 from eagletui.tui.draw import Piece, fit, line
 
 AUTO = "auto"
-MOST_CONCURRENT = 4096
 
 
 class Entry(NamedTuple):
@@ -42,20 +43,15 @@ def _prompts(text: str) -> str:
 
 
 def _list(text: str) -> tuple[int, ...]:
-    try:
-        found = tuple(dict.fromkeys(int(part) for part in text.split(",")))
-    except ValueError:
-        raise ValueError("Numbers with commas between, such as 1,8,32.") from None
-    if not all(1 <= number <= MOST_CONCURRENT for number in found):
-        raise ValueError(f"Each must be 1 to {MOST_CONCURRENT}.")
-    return found
+    return wholes(text, 1, MOST_CONCURRENT)
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not text.strip().isdecimal() or not least <= int(text) <= most:
-            raise ValueError(f"A number from {least} to {most}.")
-        return int(text)
+        with contextlib.suppress(ValueError):
+            if least <= (number := whole(text.strip())) <= most:
+                return number
+        raise ValueError(f"A number from {least} to {most}.")
 
     return read
 
@@ -66,7 +62,7 @@ def _requests(text: str) -> int | None:
 
 def _temperature(text: str) -> float:
     try:
-        value = float(text)
+        value = decimal(text.strip())
     except ValueError:
         value = -1.0
     if not 0.0 <= value <= 2.0:

@@ -10,6 +10,7 @@ from textual.content import Content
 
 from eagletui.model.compare import Comparison, Judgement, Side, Verdict
 from eagletui.model.figures import Figures
+from eagletui.model.gone import gone_words
 from eagletui.model.keeping import OVERLAID, KeptSession
 from eagletui.model.series import Window
 from eagletui.model.statistics import Interval
@@ -55,7 +56,8 @@ def lines(comparison: Comparison, width: int, *, ascii_only: bool = False) -> li
     """The whole page."""
     called = tuple(map(visible, names(comparison)))
     room = min(_LONGEST_NAME, max(map(len, called)) + 1, max(8, width // 4))
-    found: list[Content] = []
+    missing = wrap(visible(gone_words(comparison.gone)), width) if comparison.gone else []
+    found = [line((part, "bold $warning")) for part in missing]
     for concurrency in comparison.concurrencies:
         found += _speeds(comparison, concurrency, called, room, width, ascii_only)
     for title, part in (

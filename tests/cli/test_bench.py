@@ -180,8 +180,8 @@ def test_an_exact_length_is_the_tokenizers(start: Start) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["--concurrency", "0"], 2, "each must be 1 to 4096"),
-        (["--concurrency", "1,x"], 2, "is no list of numbers such as 1,8,32"),
+        (["--concurrency", "0"], 2, "Each must be 1 to 4096"),
+        (["--concurrency", "1,x"], 2, "Numbers with commas between, such as 1,8,32"),
         (["--prompts", "poetry"], 2, "There is no set of prompts 'poetry'"),
         (["--prompts", "./none.jsonl"], 2, "cannot be read: No such file"),
         (["--prompts", "/"], 2, "/ is a folder, not a file of prompts"),
@@ -213,6 +213,40 @@ def test_prompt_files_that_are_of_no_use(start: Start, tmp_path: Path) -> None:
     path.unlink()
     os.mkfifo(path)  # nobody writes to it
     assert "is a pipe, not a file of prompts" in bench(start(), "--prompts", path).output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--prompts", ""], "No prompts are named"),
+        (["--prompts", " "], "No prompts are named"),
+        (["--prompts", "poetry"], "There is no set of prompts 'poetry'"),
+        (["--prompts", "./none.jsonl"], "cannot be read: No such file"),
+        (["--prompts", "circle"], "circle cannot be read: Too many levels of symbolic links"),
+        (["--prompts", "nowhere"], "nowhere cannot be read: No such file"),
+        (["--prompts", "empty.jsonl"], "holds no prompt"),
+        (["--prompts", "/"], "/ is a folder, not a file of prompts"),
+        (["--input-tokens", "9"], "An exact length of the input needs"),
+    ],
+)
+def test_what_needs_no_host_is_looked_at_before_one_is_reached(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A password is asked for, and minutes are waited, for nothing else."""
+    monkeypatch.chdir(tmp_path)
+    Path("circle").symlink_to("circle")
+    Path("nowhere").symlink_to("gone")
+    Path("empty.jsonl").touch()
+    reached: list[object] = []
+
+    def reach(target: str | None, _: object) -> None:
+        reached.append(target)
+        raise AssertionError
+
+    monkeypatch.setattr("eagletui.cli.benching.connected", reach)
+    result = CliRunner().invoke(main, ["bench", "--host", "far", *words])
+    assert (result.exit_code, said in result.stderr) == (2, True), result.output
+    assert reached == []
 
 
 def test_prompts_of_the_persons_own(start: Start, tmp_path: Path) -> None:

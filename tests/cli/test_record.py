@@ -20,6 +20,7 @@ from eagletui.model.state import State, fold, fold_all
 from eagletui.monitor.saved import Found, pieces, zone_of
 from eagletui.store.recording.reader import Recording
 from tests.engine.recorded import RECORDINGS
+from tests.no_numbers import NO_NUMBERS
 from tests.store.recording.made import write
 from tests.store.recording.test_hiding import on_disk
 
@@ -159,7 +160,7 @@ def test_moments(tmp_path: Path, text: str, at: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "+", "12", "24:00", "1:60", "-5", "+1:2:3:4", "23:00", "+4001"]
+    "text", ["", "x", "+", "12", "24:00", "1:60", "-5", "+1:2:3:4", "23:00", "+4001", *NO_NUMBERS]
 )
 def test_what_is_no_moment(tmp_path: Path, text: str) -> None:
     gone = ev.ServerGone(at=1.0, server="a")

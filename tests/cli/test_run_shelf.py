@@ -15,12 +15,13 @@ from eagletui.cli.run_shelf import DiskShelf
 from eagletui.model import figures, statistics
 from eagletui.model.errors import EagletuiError
 from eagletui.model.figures import figures_of
+from eagletui.model.gone import Gone
 from eagletui.model.keeping import ReportForm
 from eagletui.model.run import Run
 from eagletui.model.series import Window
 from eagletui.store.places import runs_file
 from eagletui.store.runs.database import Database
-from eagletui.store.runs.runs import Runs
+from eagletui.store.runs.runs import Comparison, Runs
 from eagletui.store.runs.series import SeriesStore
 from tests.store.runs.made import made_cell, made_run
 
@@ -156,6 +157,20 @@ async def test_a_comparison_is_kept_under_its_name_and_words_are_changed(shelf: 
     )  # fmt: skip
     line = kept.runs[1]
     assert (line.name, line.notes, set(line.tags)) == ("first", "by night", {"b", "c"})
+
+
+async def test_a_comparison_tells_the_runs_that_were_removed(shelf: DiskShelf) -> None:
+    with Database(runs_file()) as database:
+        Runs(database).save_comparison(
+            Comparison(name="both", saved=1.0, runs=(OLD.id, NEW.id), baseline=OLD.id)
+        )
+        Runs(database).remove(OLD.id)
+    found = await shelf.compare((OLD.id, NEW.id, "c" * 12), OLD.id)
+    assert [side.run.id for side in found.sides] == [NEW.id]
+    assert found.gone == (Gone(OLD.id, "old", baseline=True), Gone("c" * 12))
+    with pytest.raises(EagletuiError, match="Nothing is left") as caught:
+        await shelf.compare((OLD.id,), None)
+    assert caught.value.meaning == f"Removed meanwhile and missing here: {OLD.id} (old)."
 
 
 @pytest.mark.parametrize(("form", "begins"), [("md", "| "), ("html", "<!DOCTYPE html>")])

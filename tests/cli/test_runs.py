@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -114,7 +115,7 @@ def test_bench_serving_lines_are_imported(tmp_path: Path) -> None:
         (b'{"eagletui_runs": 1}\n{"series": {"run": "x", "name": "", "times": [], "values": [],'
          b' "joined": []}}\n', "line 2: it is a series of a run"),
         (b'{"output_throughput": 1, "duration": 0, "completed": 1, "total_output_tokens": 1}',
-         "line 1: its duration"),
+         "line 1: duration is 0; it must be above 0"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_said_with_its_line_and_nothing_is_kept(
@@ -140,6 +141,49 @@ def test_a_line_without_end_is_not_read_into_memory(
 @pytest.mark.parametrize("name", ["none.jsonl", "."])
 def test_a_file_that_is_not_there_is_wrong_usage(tmp_path: Path, name: str) -> None:
     assert str(tmp_path) in run("runs", "import", tmp_path / name, status=2).stderr
+
+
+def _ours(**change: Any) -> str:
+    cell = msgspec.to_builtins(made_cell())
+    run_ = {**msgspec.to_builtins(made_run()), "cells": [{**cell, **change}]}
+    return json.dumps({"eagletui_runs": 1}) + "\n" + json.dumps({"run": run_})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (_ours(concurrency=0), "cells[0].concurrency is 0; it must be 1 or more"),
+        (_ours(seconds=-1.5), "cells[0].seconds is -1.5; it must be 0 or more"),
+        (_ours(seconds=float("nan")), "cells[0].seconds is nan"),
+        (_ours(power_watts=float("inf")), "cells[0].power_watts is inf"),
+        ('\n{"duration": 0, "output_throughput": 1, "completed": 1, "total_output_tokens": 1}',
+         "duration is 0; it must be above 0"),
+        ('\n{"meta_info": {"completion_tokens": -7, "e2e_latency": 1.0}}',
+         "completion_tokens is -7; it must be 0 or more"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("words", [("runs", "import"), ("compare",)])
+def test_a_figure_that_cannot_be_is_said_with_file_line_field_and_what_to_do(
+    content: str, said: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "made up.jsonl"
+    path.write_text(content)
+    told = run(*words, path, status=1).stderr
+    assert f"{path}: line 2: {said}" in told
+    assert "nothing of the file was imported." in told
+    assert document("runs", "list")["runs"] == []
+
+
+@pytest.mark.parametrize("words", [("runs", "import"), ("compare", "x.jsonl")])
+def test_a_link_that_leads_in_a_circle_is_called_one(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.jsonl").write_text(replies_text(NAMES[0]))
+    Path("circle").symlink_to("circle")
+    said = run(*words, "circle", status=2).stderr
+    assert "circle cannot be read: Too many levels of symbolic links." in said
+    assert "Check its path." in said
 
 
 def test_a_name_for_several_runs_is_wrong_usage(tmp_path: Path) -> None:
@@ -382,6 +426,42 @@ def test_comparisons_are_saved_under_a_name(kept: Runs, files: dict[str, Path]) 
     assert "comparison steps" in run("runs", "list").stdout
     again = document("compare", "steps", "--baseline", "dense_k3_c1")
     assert again["baseline"] == kept.id("dense_k3_c1")
+
+
+@pytest.mark.parametrize("form", ["table", "md", "html", "csv", "json"])
+def test_a_saved_comparison_opens_without_the_run_that_was_removed(kept: Runs, form: str) -> None:
+    first, second, third = NAMES[:3]
+    run("compare", first, second, third, "--baseline", second, "--save", "all")
+    there = {name: kept.id(name) for name in (first, second, third)}
+    run("runs", "note", second, "--name", "k 3")
+    run("runs", "rm", "k 3", "--yes")
+    done = run("compare", "all", "--format", form)
+    said = f"Removed meanwhile and missing here: {there[second]} (k 3), the baseline."
+    if form == "json":
+        found = json.loads(done.stdout)
+        assert found["gone"] == [{"id": there[second], "name": "k 3", "baseline": True}]
+        assert [one["id"] for one in found["runs"]] == [there[first], there[third]]
+        assert found["baseline"] == there[first]
+    else:
+        told = html.unescape(done.stderr if form == "csv" else done.stdout).replace("\\", "")
+        assert told.count(said) == 1
+        assert first in told + done.stdout
+        assert third in told + done.stdout
+
+
+def test_of_a_comparison_one_run_may_be_left_or_none(kept: Runs) -> None:
+    first, second = NAMES[:2]
+    run("compare", first, second, "--save", "both")
+    gone = kept.id(first), kept.id(second)
+    run("runs", "rm", first, "--yes")
+    found = document("compare", "both")
+    assert [one["name"] for one in found["runs"]] == [second]
+    assert found["gone"] == [{"id": gone[0], "name": first, "baseline": True}]
+    run("runs", "rm", second, "--yes")
+    said = run("compare", "both", status=2).stderr
+    assert "Nothing is left of this comparison." in said
+    assert f"{gone[0]} ({first}), the baseline; {gone[1]} ({second})." in said
+    assert "`eagletui compare --forget NAME` takes it away." in said
 
 
 def test_a_saved_comparison_is_forgotten_and_its_runs_stay(kept: Runs) -> None:

@@ -171,3 +171,20 @@ def test_how_it_is_said() -> None:
         "last measured 60 s ago: 100 tok/s at 1 (k3 chat, a partial run)"
     )
     assert said(Preview(choice=Choice()), 0.0) == ""
+
+
+def test_the_runs_are_opened_once_a_question_and_only_where_they_are_read(tmp_path: Path) -> None:
+    openings: list[Path] = []
+    asked(tmp_path, RUN, replace(RUN, id="b" * 12, cells=()))
+
+    @contextmanager
+    def opened() -> Iterator[tuple[Database, Runs]]:
+        openings.append(tmp_path)
+        with Database(tmp_path / "runs.db") as database:
+            yield database, Runs(database)
+
+    runs = MeasuredRuns("gpu1", opened)
+    assert runs.last(PLAN) == FOUND
+    assert len(openings) == 1
+    assert runs.last(PLAN) == FOUND
+    assert len(openings) == 1

@@ -68,3 +68,17 @@ def test_a_folder_in_the_files_place_is_called_one(
         write(tmp_path)
     assert "folder" in caught.value.sentences or "is there already" in caught.value.what
     assert "room" not in caught.value.advice
+
+
+@pytest.mark.parametrize("write", [_out, _export, _record])
+@pytest.mark.parametrize("leads", ["link", "nowhere"])
+def test_a_link_that_leads_nowhere_is_there_and_stays(
+    write: Callable[[Path], None], leads: str, tmp_path: Path
+) -> None:
+    """One that leads to itself as well."""
+    link = tmp_path / "link"
+    link.symlink_to(leads)
+    with pytest.raises(EagletuiError) as caught:
+        write(link)
+    assert caught.value.what == f"{link} is there already."
+    assert link.readlink() == Path(leads)

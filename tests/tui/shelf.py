@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from eagletui.model.compare import Comparison, compare
 from eagletui.model.errors import EagletuiError
+from eagletui.model.gone import Gone
 from eagletui.model.keeping import (
     Kept,
     KeptCell,
@@ -137,6 +138,8 @@ class FakeShelf:
         """What it says to whoever wants to change something."""
         self.lines = [] if empty else [line_of(run) for run in RUNS]
         self.saved: list[KeptComparison] = []
+        self.removed: dict[str, str] = {}
+        """Ids of runs that are gone, with the names that are known of them."""
         self.wishes: list[tuple[str, object]] = []
         self.annotated: list[tuple[str, dict[str, object]]] = []
         self.sessions = () if empty else (SESSION, *more)
@@ -152,8 +155,14 @@ class FakeShelf:
         self.wishes.append(("compare", (tuple(runs), baseline)))
         if self.fails is not None:
             raise self.fails
-        by_id = {run.id: run for run in RUNS}
-        return compare([by_id[run] for run in runs], baseline)
+        by_id = {run.id: run for run in RUNS if run.id not in self.removed}
+        gone = tuple(
+            Gone(run, self.removed.get(run, ""), run == baseline)
+            for run in runs
+            if run not in by_id
+        )
+        left = [by_id[run] for run in runs if run in by_id]
+        return compare(left, baseline if baseline in by_id else None)._replace(gone=gone)
 
     async def series(
         self, runs: Sequence[str], sessions: Sequence[str] = ()

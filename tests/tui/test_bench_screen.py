@@ -26,6 +26,7 @@ from eagletui.tui.prompt_files import Looked, PromptFiles
 from eagletui.tui.screens.bench import BenchScreen, PromptsLooked
 from eagletui.tui.screens.confirm import Confirm
 from eagletui.tui.screens.main import MainScreen
+from tests.no_numbers import NO_NUMBERS
 from tests.tui.benchmarker import LOOPED, WHOLE, FakeBenchmarker, under
 from tests.tui.driving import QuietFeed, make_app, settle
 from tests.tui.scenes import SCENES
@@ -486,6 +487,8 @@ def test_every_choice_of_the_form_is_good_and_comes_back() -> None:
         ("concurrencies", "1,,8"), ("concurrencies", "0"), ("concurrencies", "9999"),
         ("output_tokens", "1"), ("output_tokens", "x"), ("repeats", "0"), ("requests", "-1"),
         ("temperature", "2.1"), ("temperature", "nan"), ("prompts", " "),
+        *((name, text) for name in ("concurrencies", "output_tokens", "requests", "temperature")
+          for text in NO_NUMBERS),
     ],
 )  # fmt: skip
 def test_what_cannot_be_typed(name: str, text: str) -> None:

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from eagletui.model.errors import EagletuiError
+from eagletui.model.keeping import KeptComparison
 from eagletui.tui.app import EagleApp
 from eagletui.tui.screens import runs
 from eagletui.tui.screens.compare import CompareScreen
@@ -154,6 +155,21 @@ async def test_a_comparison_is_saved_and_opened_by_its_name() -> None:
         assert "ks  chain-2, off ◆" in screen_text(app)
         await press(pilot, "down", "down", "enter")
         assert "ks: 2 runs against off" in screen_text(app)
+
+
+async def test_a_comparison_opens_without_the_run_that_was_removed() -> None:
+    shelf = FakeShelf()
+    shelf.saved.append(KeptComparison(name="all", runs=(CHAIN2, OFF, CHAIN5), baseline=OFF))
+    shelf.removed[OFF] = "off\x1b[31m"
+    async with listed(shelf) as (app, pilot):
+        await press(pilot, "end", "up", "enter")
+        text = screen_text(app)
+        assert f"Removed meanwhile and missing here: {OFF} (off), the baseline." in text
+        assert "all: 2 runs against chain-2" in text
+        assert "\x1b" not in text
+        await press(pilot, "b")
+        assert "all: 2 runs against chain-5" in screen_text(app)
+        assert f"missing here: {OFF} (off)." in screen_text(app)
 
 
 async def test_reports_are_written_and_said() -> None:

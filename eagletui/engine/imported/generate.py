@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Meta
+from msgspec.structs import asdict
 
-from eagletui.engine.imported.problem import ImportProblem
+from eagletui.engine.imported.problem import IMPOSSIBLE, ImportProblem
 from eagletui.model.loops import SO, Loops, tail_bigrams
+from eagletui.model.plausible import faults
 from eagletui.model.run import Cell, Run, Sent, Surroundings, Workload
 from eagletui.model.safe import safe
 from eagletui.model.speculative import Speculative
@@ -24,22 +25,19 @@ from eagletui.model.speculative import Speculative
 UNNAMED = "speculation"
 """Stands for the algorithm where only its counters are known."""
 
-_Count = Annotated[int, Meta(ge=0, le=2**53)]
-_Seconds = Annotated[float, Meta(ge=0.0, le=1e12)]
-
 
 class _Meta(msgspec.Struct):
-    completion_tokens: _Count
-    prompt_tokens: _Count | None = None
-    e2e_latency: _Seconds | None = None
-    spec_verify_ct: _Count | None = None
-    spec_correct_drafts_histogram: list[_Count] | None = None
-    spec_accept_histogram: list[_Count] | None = None
-    spec_num_proposed_drafts: _Count | None = None
-    spec_proposed_drafts: _Count | None = None
-    request_received_ts: _Seconds | None = None
-    response_sent_to_client_ts: _Seconds | None = None
-    request_finished_ts: _Seconds | None = None
+    completion_tokens: int
+    prompt_tokens: int | None = None
+    e2e_latency: float | None = None
+    spec_verify_ct: int | None = None
+    spec_correct_drafts_histogram: list[int] | None = None
+    spec_accept_histogram: list[int] | None = None
+    spec_num_proposed_drafts: int | None = None
+    spec_proposed_drafts: int | None = None
+    request_received_ts: float | None = None
+    response_sent_to_client_ts: float | None = None
+    request_finished_ts: float | None = None
 
     @property
     def histogram(self) -> tuple[int, ...]:
@@ -52,7 +50,7 @@ class _Meta(msgspec.Struct):
 
 class _Reply(msgspec.Struct):
     meta_info: _Meta
-    wall: _Seconds | None = None
+    wall: float | None = None
     output_ids: list[int] | None = None
     text: str = ""
 
@@ -107,6 +105,8 @@ def run_of_replies(rows: Iterable[tuple[int, Any]], *, run: str, name: str, sour
             raise ImportProblem(
                 f"this is no /generate reply: {safe(str(error))}.", line=line
             ) from (error)
+        for fault in faults("/generate", {**asdict(reply.meta_info), "wall": reply.wall}):
+            raise ImportProblem(f"{fault.words}.", line=line, advice=IMPOSSIBLE)
         words: list[Any] = list(reply.output_ids or reply.text.split())
         served.append(
             _Served(
@@ -134,6 +134,10 @@ def _run(served: list[_Served], failed: list[Sent], *, run: str, name: str, sour
         start, seconds = 0.0, sum(one.latency or 0.0 for one in served)
         began, concurrency = [0.0] * len(served), 1
         warnings.append("The replies have no times; they are taken as sent one after the other.")
+    if silent := sum(one.latency is None for one in served):
+        warnings.append(
+            f"{silent} of {len(served)} replies tell no latency: their tokens count, and no time."
+        )
     requests = [
         Sent(
             began=at,
@@ -176,9 +180,10 @@ def _run(served: list[_Served], failed: list[Sent], *, run: str, name: str, sour
 
 def _timed(reply: _Reply) -> _Timed | None:
     ended, latency = reply.meta_info.ended, reply.latency
-    if ended is None or latency is None:
-        return None
     received = reply.meta_info.request_received_ts
+    # Of times that contradict each other nobody knows which one is wrong.
+    if ended is None or latency is None or ended < max(latency, received or 0.0):
+        return None
     return _Timed(ended - latency, ended - latency if received is None else received, ended)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from eagletui.model.errors import EagletuiError
 
+IMPOSSIBLE = "Take the line out of the file, or measure again; nothing of the file was imported."
+"""What to do about a figure that cannot be."""
+
 
 class ImportProblem(EagletuiError):
     """A file, or one line of it, is no measurement that is known.

@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import asdict, replace
 
-from eagletui.engine.imported.problem import ImportProblem
+from eagletui.engine.imported.problem import IMPOSSIBLE, ImportProblem
 from eagletui.engine.imported.server import surroundings_of
+from eagletui.model.plausible import ASCENDING, SERVING_LATENCIES, faults
 from eagletui.model.run import Cell, Run, Sent, StepTimes, Summary, Surroundings, Workload
 from eagletui.model.safe import safe
 from eagletui.model.statistics import distribution
@@ -35,6 +37,12 @@ _ENDPOINTS = {
     "lmdeploy": "/v1/completions",
     "lmdeploy-chat": "/v1/chat/completions",
 }
+
+
+# With --output-details: one of each for a request, in one order.
+_COLUMNS = ("input_lens", "output_lens", "ttfts", "itls", "errors")
+_TOGETHER = (_COLUMNS, *ASCENDING["bench_serving"])
+"""Of which one that is wrong takes the others with it."""
 
 
 class _Line(msgspec.Struct):
@@ -92,11 +100,11 @@ def runs_of_serving(
             raise ImportProblem(
                 f"this is no line of bench_serving: {safe(str(error))}.", line=number
             ) from error
-        if not (math.isfinite(line.duration) and line.duration > 0.0):
-            raise ImportProblem("its duration is not above 0.", line=number)
+        told = _plausible(line, row, number)
+        line = told.line
         surroundings = surroundings_of(line.server_info) or Surroundings()
         cells = groups.setdefault(_key(line, surroundings), (line, surroundings, []))[2]
-        cells.append(_cell(line, row, cells))
+        cells.append(_cell(told, cells))
     return tuple(
         _run(
             line,
@@ -160,7 +168,68 @@ def _run(
     )
 
 
-def _cell(line: _Line, row: dict[str, Any], before: Sequence[Cell]) -> Cell:
+class _Told(NamedTuple):
+    """What of a line can be.
+
+    Attributes:
+        latencies: milliseconds, by their names in it.
+        left_out: what else it says, a sentence each.
+    """
+
+    line: _Line
+    latencies: dict[str, float]
+    left_out: tuple[str, ...]
+
+
+def _plausible(line: _Line, row: dict[str, Any], number: int) -> _Told:
+    """A line without the figures that cannot be.
+
+    Raises:
+        ImportProblem: what a speed is made of is among them.
+    """
+    latencies = {
+        name: value for name in SERVING_LATENCIES if (value := _number(row.get(name))) is not None
+    }
+    # 0 is how it is written that there is none, `inf` that there is no limit.
+    besides = {
+        "accept_length": line.accept_length or None,
+        "request_rate": _number(line.request_rate),
+    }
+    found = list(faults("bench_serving", {**asdict(line), **latencies, **besides}))
+    for fault in found:
+        if fault.needed:
+            raise ImportProblem(f"{fault.words}.", line=number, advice=IMPOSSIBLE)
+    left_out = [f"{fault.words}: {_with_it(fault.name)} left out." for fault in found]
+    wrong = {fault.name for fault in found}
+    lengths = {name: len(held) for name in _COLUMNS if (held := getattr(line, name)) is not None}
+    if len(set(lengths.values())) > 1:
+        left_out.append(f"{', '.join(lengths)} are of unlike lengths: they are left out.")
+        wrong.update(lengths)
+    elif "output_lens" in lengths and line.completed > lengths["output_lens"]:
+        raise ImportProblem(
+            f"completed is {line.completed}, of {lengths['output_lens']} requests in output_lens.",
+            line=number,
+            advice=IMPOSSIBLE,
+        )
+    for together in _TOGETHER:
+        wrong.update(together if wrong & set(together) else ())
+    fields = {name: None for name in wrong if name in line.__struct_fields__}
+    return _Told(
+        line=replace(line, **fields),
+        latencies={name: value for name, value in latencies.items() if name not in wrong},
+        left_out=tuple(left_out),
+    )
+
+
+def _with_it(name: str) -> str:
+    """What goes with a figure: of percentiles out of order nobody knows which one is wrong."""
+    if name in _COLUMNS:
+        return "the figures of each request are"
+    return "its percentiles are" if any(name in names for names in _TOGETHER) else "it is"
+
+
+def _cell(told: _Told, before: Sequence[Cell]) -> Cell:
+    line = told.line
     concurrency = line.max_concurrency or max(1, round(_number(line.concurrency) or 1.0))
     accept = _number(line.accept_length)
     requests = _requests(line)
@@ -179,15 +248,18 @@ def _cell(line: _Line, row: dict[str, Any], before: Sequence[Cell]) -> Cell:
             draft=_number(line.draft_ms),
             draft_extend=_number(line.draft_extend_ms),
         ),
-        warnings=(LIFETIME,) if accept and line.accept_histogram is None else (),
+        warnings=(
+            *((LIFETIME,) if accept and line.accept_histogram is None else ()),
+            *told.left_out,
+        ),
         summary=Summary(
             completed=line.completed,
             output_tokens=line.total_output_tokens,
             tok_s=_number(line.output_throughput),
             accept_length=accept or None,
-            ttft_ms=_figures(row, "ttft"),
-            tpot_ms=_figures(row, "tpot"),
-            latency_ms=_figures(row, "e2e_latency"),
+            ttft_ms=_figures(told.latencies, "ttft"),
+            tpot_ms=_figures(told.latencies, "tpot"),
+            latency_ms=_figures(told.latencies, "e2e_latency"),
         ),
     )
 
@@ -218,9 +290,9 @@ def _requests(line: _Line) -> tuple[Sent, ...]:
     )
 
 
-def _figures(row: dict[str, Any], latency: str) -> dict[str, float]:
-    found = {ours: _number(row.get(f"{theirs}_{latency}_ms")) for ours, theirs in _FIGURES.items()}
-    return {name: value for name, value in found.items() if value is not None}
+def _figures(latencies: dict[str, float], latency: str) -> dict[str, float]:
+    named = {ours: f"{theirs}_{latency}_ms" for ours, theirs in _FIGURES.items()}
+    return {ours: latencies[name] for ours, name in named.items() if name in latencies}
 
 
 def _number(value: object) -> float | None:
@@ -229,6 +301,6 @@ def _number(value: object) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from eagletui.model.compare import Comparison, Side, Verdict
 from eagletui.model.figures import Figures
+from eagletui.model.gone import gone_words
 
 UNKNOWN = "–"
 
@@ -190,11 +191,12 @@ def difference_sheet(comparison: Comparison) -> Sheet:
 
 
 def sentences(comparison: Comparison) -> tuple[str, ...]:
-    """Break-even and whatever must be known to judge a verdict, a line each."""
+    """What is missing, break-even, and whatever must be known to judge a verdict, a line each."""
     called = {
         side.run.id: name for side, name in zip(comparison.sides, names(comparison), strict=True)
     }
-    lines = [
+    lines = [gone_words(comparison.gone)] if comparison.gone else []
+    lines += [
         f"{called[even.run]} at {even.concurrency}: {even.text}"
         f" (step {even.step_ms:.2f} ms against {even.baseline_step_ms:.2f} ms)"
         f"{'' if even.pays else ': it does not pay'}."

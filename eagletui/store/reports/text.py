@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 
@@ -122,17 +121,17 @@ _COLUMNS = (
     "accept_length", "acceptance_by_position", "step_ms", "verify_ms", "draft_ms",
     "draft_extend_ms", "other_ms", "needed_accept_length",
 )  # fmt: skip
+_FORMULA = ("'", "=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a formula begins; some spreadsheets take the wide forms as well."""
+_KEPT = re.compile("([\n\t])")
+"""What moves nothing but a line's end, and is kept in a field."""
 
 
 def csv_text(comparison: Comparison) -> str:
     """One line for each run and concurrency, numbers unrounded."""
-    import csv  # costs what the other formats need not pay
-
     needed = {(even.run, even.concurrency): even.needed for even in comparison.break_even}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     latencies = [f"{name}_{figure}_ms" for name in ("ttft", "tpot") for figure in LATENCY_FIGURES]
-    writer.writerow([*_COLUMNS, *latencies])
+    lines = [",".join([*_COLUMNS, *latencies])]
     for side in comparison.sides:
         for cell in side.cells:
             verdict = comparison.verdict(side.run.id, cell.concurrency)
@@ -164,13 +163,20 @@ def csv_text(comparison: Comparison) -> str:
                 *(cell.ttft_ms[figure] for figure in LATENCY_FIGURES),
                 *(cell.tpot_ms[figure] for figure in LATENCY_FIGURES),
             )
-            writer.writerow([_plain(value) for value in row])
-    return out.getvalue()
+            lines.append(",".join(map(_field, row)))
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _plain(value: object) -> object:
-    """A spreadsheet takes a text that begins so for a formula."""
-    if isinstance(value, str):
-        value = visible(value)
-        return f"'{value}" if value[:1] in ("=", "+", "-", "@") else value
-    return value
+def _field(value: object) -> str:
+    """A number or nothing as it is; a text in quotes, for some readers strip blanks outside them.
+
+    A spreadsheet takes a text that begins so for a formula, quoted or not. It gets a `'` before it,
+    as does one that begins with a `'`: whoever takes one away from each has the very same text.
+    """
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    parts = _KEPT.split(value)
+    text = "".join(part if _KEPT.match(part) else visible(part) for part in parts)
+    mark = "'" if text.lstrip()[:1] in _FORMULA else ""
+    quoted = text.replace('"', '""')
+    return f'"{mark}{quoted}"'

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError
+from eagletui.model.plausible import faults_within
 from eagletui.model.run import Run
 from eagletui.model.safe import safe
 from eagletui.model.secrets import mask_argv, mask_environment, mask_value
@@ -142,6 +143,13 @@ def _run(value: object, number: int) -> Run:
     run: Run = _checked(value, Run, number)
     if not _ID.fullmatch(run.id):
         raise ExportProblem("its id is not twelve letters and digits.", line=number)
+    for fault in faults_within(run):
+        raise ExportProblem(
+            f"{fault.words}.",
+            line=number,
+            advice="No eagletui writes that: export the run again; nothing of the file was "
+            "imported.",
+        )
     known = run.surroundings
     arguments = mask_value("arguments", known.arguments)
     return replace(

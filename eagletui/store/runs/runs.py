@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from eagletui.model.base import Data
+from eagletui.model.gone import Gone
 from eagletui.model.near import nearest
 from eagletui.model.run import Cell, Run
 from eagletui.model.speculative import Speculative
@@ -245,7 +246,8 @@ class Runs:
         return tuple(tags)
 
     def remove(self, run: str) -> None:
-        """Take a run away for good, with its series; comparisons that name it stay.
+        """Take a run away for good, with its series; comparisons that name it stay, and know its
+        name as long as one of them does.
 
         Raises:
             RunNotFound: no run has this id.
@@ -339,6 +341,21 @@ class Runs:
     def comparison(self, name: str) -> Comparison | None:
         """The one of this name, None where there is none."""
         return next((kept for kept in self.comparisons() if kept.name == name), None)
+
+    def gone(self, comparison: Sequence[str], baseline: str | None = None) -> tuple[Gone, ...]:
+        """Those of a comparison's runs that are not kept any more, in their order.
+
+        Args:
+            comparison: the ids of its runs.
+            baseline: the id of the one it is measured against.
+        """
+        with self._database.read() as connection:
+            missing = [run for run in comparison if not _there(connection, run)]
+            names = dict(connection.execute("SELECT id, name FROM removed").fetchall())
+        return tuple(
+            Gone(run, fields.shown_text(names.get(run)), baseline=run == baseline)
+            for run in missing
+        )
 
     def remove_comparison(self, name: str) -> bool:
         """Forget a comparison, not its runs; whether there was one."""
@@ -443,8 +460,13 @@ class Runs:
             connection.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (value, run))
 
     def _must_be_there(self, connection: sqlite3.Connection, run: str) -> None:
-        if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone() is None:
+        if not _there(connection, run):
             raise self.names().unknown(run)
+
+
+def _there(connection: sqlite3.Connection, run: str) -> bool:
+    found = connection.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone()
+    return found is not None
 
 
 def digest_of(run: Run) -> str:

@@ -67,6 +67,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             baseline TEXT NOT NULL
         ) WITHOUT ROWID""",
     ),
+    (  # 4: what a run was called that is removed and still named by a comparison
+        """CREATE TABLE removed (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL
+        ) WITHOUT ROWID""",
+        """CREATE TRIGGER compared_run_removed AFTER DELETE ON runs
+            WHEN EXISTS (SELECT 1 FROM comparisons WHERE instr(runs, OLD.id))
+            BEGIN INSERT OR REPLACE INTO removed VALUES (OLD.id, OLD.name); END""",
+        """CREATE TRIGGER comparison_removed AFTER DELETE ON comparisons
+            BEGIN DELETE FROM removed
+                WHERE NOT EXISTS (SELECT 1 FROM comparisons WHERE instr(runs, removed.id)); END""",
+    ),
 )
 
 VERSION = len(MIGRATIONS)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from eagletui.engine.imported.generate import run_of_replies
 from eagletui.engine.imported.problem import ImportProblem
+from eagletui.model.plausible import faults_within
 from eagletui.model.run import Run
 from tests.recorded_replies import replies
 
@@ -67,6 +68,28 @@ def test_replies_without_times_are_one_after_the_other() -> None:
     assert "no times" in cell.warnings[0]
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"request_received_ts": 2000.0, "response_sent_to_client_ts": 1000.0},
+        {"request_received_ts": 1.0, "response_sent_to_client_ts": 0.5},
+    ],
+)
+def test_times_that_contradict_each_other_are_not_known(times: dict[str, float]) -> None:
+    reply = _reply(**times)
+    run = _run([reply])
+    assert (run.began, run.cells[0].concurrency, run.cells[0].seconds) == (0.0, 1, 1.0)
+    assert "no times" in run.cells[0].warnings[0]
+
+
+def test_replies_without_a_latency_are_said() -> None:
+    (cell,) = _run([_reply(), _reply(e2e_latency=None)]).cells
+    said = "1 of 2 replies tell no latency: their tokens count, and no time."
+    assert said in cell.warnings
+    (cell,) = _run([_reply(), _reply()]).cells
+    assert said[1:] not in " ".join(cell.warnings)
+
+
 def test_a_refused_request_is_a_failed_one() -> None:
     (cell,) = _run([_reply(), {"error": {"message": "\x1b[31mtoo long"}}]).cells
     assert [bool(one.error) for one in cell.requests] == [False, True]
@@ -83,7 +106,15 @@ def test_a_refused_request_is_a_failed_one() -> None:
         (_reply(e2e_latency=-1.0), "e2e_latency"),
         (_reply(e2e_latency="fast"), "e2e_latency"),
         (_reply(spec_correct_drafts_histogram=[1, -1]), "spec_correct_drafts_histogram"),
-        (_reply(e2e_latency=float("nan")), "e2e_latency"),
+        (_reply(e2e_latency=float("nan")), "e2e_latency is nan"),
+        (_reply(e2e_latency=float("inf")), "e2e_latency is inf"),
+        (_reply(e2e_latency=0.0), "e2e_latency is 0; it must be above 0 and at most 10000000 sec"),
+        ({**_reply(), "wall": -0.5}, "wall is -0.5"),
+        ({**_reply(), "wall": 0.0}, "wall is 0;"),
+        (_reply(completion_tokens=10**30), "completion_tokens is 1e+30; it must be 0 or more"),
+        (_reply(prompt_tokens=-1), "prompt_tokens is -1"),
+        (_reply(spec_verify_ct=-1), "spec_verify_ct is -1"),
+        (_reply(request_received_ts=-1.0), "request_received_ts is -1"),
     ],
 )
 def test_what_is_no_reply_is_said_with_its_line(row: object, said: str) -> None:
@@ -113,3 +144,4 @@ def test_any_document_is_a_run_or_a_problem(meta: dict[str, Any], other: Any) ->
     except ImportProblem:
         return
     assert len(run.cells) == 1
+    assert list(faults_within(run)) == []

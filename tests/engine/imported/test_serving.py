@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from eagletui.engine.imported.problem import ImportProblem
 from eagletui.engine.imported.serving import LIFETIME, runs_of_serving
 from eagletui.model.compare import compare
+from eagletui.model.plausible import faults_within
 from eagletui.model.run import Run
 
 # What a run of 0.5.23 writes, fields in its order; lists only with --output-details.
@@ -49,6 +50,15 @@ LINE: dict[str, Any] = {
     "p99_tpot_ms": 20.0,
     "concurrency": 7.6,
     "accept_length": 2.1,
+}
+
+
+DETAILS: dict[str, Any] = {
+    "input_lens": [100, 100, 100],
+    "output_lens": [3, 3, 0],
+    "ttfts": [0.5, 0.6, 0.0],
+    "itls": [[0.01, 0.03], [0.02, 0.02], []],
+    "errors": ["", "", "HTTP 500"],
 }
 
 
@@ -118,14 +128,7 @@ def test_lines_of_other_settings_are_other_runs() -> None:
 
 
 def test_details_make_requests() -> None:
-    details = {
-        "input_lens": [100, 100, 100],
-        "output_lens": [3, 3, 0],
-        "ttfts": [0.5, 0.6, 0.0],
-        "itls": [[0.01, 0.03], [0.02, 0.02], []],
-        "errors": ["", "", "HTTP 500"],
-    }
-    (run,) = _runs({**LINE, **details})
+    (run,) = _runs({**LINE, **DETAILS, "completed": 2})
     (cell,) = run.cells
     assert [one.output_tokens for one in cell.requests] == [3, 3, 0]
     assert cell.requests[0].latency == pytest.approx(0.54)
@@ -138,7 +141,76 @@ def test_details_make_requests() -> None:
 def test_columns_that_do_not_fit_together_leave_the_summary() -> None:
     details = {"output_lens": [3], "ttfts": [0.5, 0.6], "itls": [[], []]}
     (run,) = _runs({**LINE, **details})
-    assert run.cells[0].requests == ()
+    (cell,) = run.cells
+    assert cell.requests == ()
+    assert cell.itl_ms is None
+    assert cell.warnings == (
+        LIFETIME, "output_lens, ttfts, itls are of unlike lengths: they are left out.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "lost", "said"),
+    [
+        ({"accept_length": 0.5}, "accept_length",
+         "accept_length is 0.5; it must be 1 or more and at most 1025 tokens a step: it is left"),
+        ({"accept_length": -2.0}, "accept_length", "accept_length is -2;"),
+        ({"mean_ttft_ms": -1.0}, "ttft mean", "mean_ttft_ms is -1;"),
+        ({"p99_tpot_ms": -1.0}, "tpot p99", "p99_tpot_ms is -1;"),
+        ({"p99_ttft_ms": 90.0}, "ttft p50",
+         "p90_ttft_ms is 100, more than p99_ttft_ms, 90: its percentiles are left out."),
+        ({"median_tpot_ms": 21.0}, "tpot p99", "median_tpot_ms is 21, more than p99_tpot_ms, 20:"),
+        ({"verify_ms": -1.0}, "verify", "verify_ms is -1;"),
+        ({"request_rate": -1.0}, "rate", "request_rate is -1;"),
+        ({"random_output_len": -1}, "output_tokens", "random_output_len is -1;"),
+        ({**DETAILS, "ttfts": [0.5, -0.6, 0.0]}, "requests",
+         "ttfts is -0.6; it must be 0 or more and at most 10000000 seconds: "
+         "the figures of each request are left out."),
+        ({**DETAILS, "itls": [[0.1, math.nan], [], []]}, "requests", "itls is nan;"),
+        ({**DETAILS, "output_lens": [3, -3, 0]}, "requests", "output_lens is -3;"),
+    ],
+)  # fmt: skip
+def test_a_figure_beside_that_cannot_be_is_left_out_with_a_word(
+    change: dict[str, Any], lost: str, said: str
+) -> None:
+    def known(line: dict[str, Any]) -> dict[str, object]:
+        (run,) = _runs(line)
+        (cell,) = run.cells
+        summary = cell.summary
+        assert summary is not None
+        told = {
+            "accept_length": summary.accept_length,
+            "requests": cell.requests or None,
+            "verify": cell.steps.verify,
+            "rate": run.workload.rate,
+            "output_tokens": run.workload.output_tokens,
+            **{f"ttft {name}": value for name, value in summary.ttft_ms.items()},
+            **{f"tpot {name}": value for name, value in summary.tpot_ms.items()},
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    line = {**LINE, **DETAILS, "completed": 2, "verify_ms": 5.0, "request_rate": 3.0}
+    whole, found = known(line), known({**line, **change})
+    assert lost in whole
+    assert lost not in found
+    assert found.items() <= whole.items()
+    (run,) = _runs({**line, **change})
+    assert [text for text in run.cells[0].warnings if text.startswith(said)]
+
+
+def test_what_is_written_where_nothing_was_served_is_no_fault() -> None:
+    """As 0.5.23 writes it: a mean of nothing is `NaN`, and no limit may be 0."""
+    nothing = {
+        "completed": 0, "total_output_tokens": 0, "output_throughput": 0.0, "concurrency": 0.0,
+        "max_concurrency": 0, "accept_length": 0.0, "request_rate": "trace",
+        **{f"{figure}_e2e_latency_ms": math.nan for figure in ("mean", "median", "p90", "p99")},
+        **{f"{figure}_{one}_ms": 0.0 for figure in ("mean", "median", "p90", "p99")
+           for one in ("ttft", "tpot")},
+        "output_lens": [0, 0], "ttfts": [0.0, 0.0], "itls": [[], []], "errors": ["x", "x"],
+    }  # fmt: skip
+    (run,) = _runs({**LINE, **nothing})
+    (cell,) = run.cells
+    assert (cell.warnings, cell.concurrency, len(cell.requests)) == ((), 1, 2)
 
 
 def test_a_server_without_speculation_has_accept_length_one() -> None:
@@ -156,6 +228,16 @@ def test_a_server_without_speculation_has_accept_length_one() -> None:
         ({"duration": "long"}, "duration"),
         ({"completed": None}, "completed"),
         ({"output_lens": "x"}, "output_lens"),
+        ({"duration": -3.5}, "Line 2: duration is -3.5; it must be above 0 and at most 10000000"),
+        ({"duration": math.nan}, "duration is nan"),
+        ({"completed": -1}, "completed is -1; it must be 0 or more"),
+        ({"total_output_tokens": -5}, "total_output_tokens is -5"),
+        ({"total_output_tokens": 10**400}, "total_output_tokens is a number of hundreds of digits"),
+        ({"output_throughput": -0.5}, "output_throughput is -0.5"),
+        ({"output_throughput": math.inf}, "output_throughput is inf"),
+        ({"output_throughput": math.nan}, "output_throughput is nan"),
+        ({"max_concurrency": -8}, "max_concurrency is -8"),
+        ({"completed": 4, **DETAILS}, "completed is 4, of 3 requests in output_lens"),
     ],
 )
 def test_a_line_that_is_wrong_is_said(change: dict[str, Any], said: str) -> None:
@@ -178,3 +260,5 @@ def test_any_line_is_a_run_or_a_problem(change: dict[str, Any]) -> None:
     except ImportProblem:
         return
     assert compare(runs).sides
+    # What is imported can be exported, and imported again.
+    assert [fault for run in runs for fault in faults_within(run)] == []

@@ -7,14 +7,18 @@ import io
 import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from eagletui.engine.imported.generate import run_of_replies
 from eagletui.model.compare import Comparison, Judgement, Verdict, compare
 from eagletui.model.run import Run, Surroundings, Workload
 from eagletui.model.speculative import Speculative
+from eagletui.model.text import visible
 from eagletui.store.reports.page import page
 from eagletui.store.reports.pictures import PARTS
 from eagletui.store.reports.sheets import change, figure_sheets, names, sentences, sheets
@@ -235,10 +239,43 @@ def test_csv_has_a_line_for_each_run_and_concurrency(h200: Comparison) -> None:
     assert float(rows[3]["ratio"]) == pytest.approx(344.2 / 215.0, abs=0.001)
 
 
-def test_csv_holds_no_formula() -> None:
-    evil = [made_run("a" * 12, "=cmd()"), made_run("b" * 12, "+1", cells=(made_cell(),))]
-    rows = list(csv.DictReader(io.StringIO(csv_text(compare(evil)))))
-    assert [row["name"] for row in rows] == ["'=cmd()", "'=cmd()", "'+1"]
+NAMES_IN_A_CELL = (
+    "=cmd()", "+1", "-1", "@SUM(1)", "\uff1dcmd()", " =cmd()", "\t=cmd()", "\n+1", "'=1", "'",
+    "''a",
+    " both ends ", "trailing ", "a,b;c", 'a "quote"', '"', '""', '"=1', "two\nlines", "\n", "\ta",
+    "\u00e9\u4e2d", "1.5", "",
+)  # fmt: skip
+
+
+def _named_in_csv(name: str, **how: Any) -> str:
+    """The name of a run as another program reads it."""
+    found = compare([made_run("a" * 12, name, cells=(made_cell(),))])
+    rows = list(csv.DictReader(io.StringIO(csv_text(found), newline=""), **how))
+    assert len(rows) == 1
+    assert (rows[0]["id"], rows[0]["verdict"], rows[0]["ratio"]) == ("a" * 12, "baseline", "")
+    return rows[0]["name"]
+
+
+@pytest.mark.parametrize("name", NAMES_IN_A_CELL)
+@pytest.mark.parametrize("how", [{}, {"skipinitialspace": True}, {"strict": True}])
+def test_csv_gives_the_very_same_text_and_holds_no_formula(name: str, how: dict[str, Any]) -> None:
+    read = _named_in_csv(name, **how)
+    assert read.strip()[:1] not in {"=", "+", "-", "@", "\uff1d"}
+    assert read.removeprefix("'") == name
+
+
+@given(st.text())
+def test_csv_gives_any_text_as_it_may_be_shown(name: str) -> None:
+    read = _named_in_csv(name)
+    assert not read.lstrip().startswith(("=", "+", "-", "@"))
+    shown = "\n".join("\t".join(map(visible, line.split("\t"))) for line in name.split("\n"))
+    assert read.removeprefix("'") == shown
+
+
+def test_csv_marks_only_what_needs_it() -> None:
+    assert [_named_in_csv(name) for name in ("k3", " both ends ", "a=b", "'k3'")] == [
+        "k3", " both ends ", "a=b", "''k3'",
+    ]  # fmt: skip
 
 
 # --- HTML -----------------------------------------------------------------------------------------

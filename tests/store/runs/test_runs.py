@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from eagletui.model.gone import Gone
 from eagletui.model.run import Run
 from eagletui.store.runs.database import Database
 from eagletui.store.runs.errors import RunExists, RunNotFound
@@ -133,6 +134,22 @@ def test_a_run_that_is_not_there_is_said(runs: Runs, method: str) -> None:
         runs.add_cell("nothing", made_cell())
     with pytest.raises(RunNotFound):
         runs.note("nothing", "")
+
+
+def test_a_removed_runs_name_is_known_as_long_as_a_comparison_names_it(runs: Runs) -> None:
+    one, two, alone = (made_run(letter * 12, letter) for letter in "abc")
+    for number, run in enumerate((one, two, alone)):
+        runs.add(replace(run, cells=(made_cell(seconds=1.0 + number),)))
+    runs.save_comparison(Comparison(name="x", saved=1.0, runs=(one.id, two.id), baseline=one.id))
+    assert runs.gone((one.id, two.id), one.id) == ()
+    runs.rename(one.id, "other")
+    for run in (one, alone):
+        runs.remove(run.id)
+    assert runs.gone((one.id, two.id, alone.id), one.id) == (
+        Gone(one.id, "other", baseline=True), Gone(alone.id),
+    )  # fmt: skip
+    runs.remove_comparison("x")
+    assert runs.gone((one.id,)) == (Gone(one.id),)
 
 
 def test_comparisons_have_names(runs: Runs) -> None:
