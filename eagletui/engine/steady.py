@@ -38,7 +38,8 @@ DECODE_LITERAL = b"Decode batch"
 _READ_IN_FULL = (DECODE_LITERAL, b"server_args=", b"Load weight begin", b"' is still supported")
 # After these a line without a stamp belongs to them; so does one whose stamp is no time.
 _OPENING = (b"Traceback (most recent call last)", b"usage: ")
-_DECODE_MESSAGE = re.compile(DECODE_LITERAL + rb"[^\n]*")
+# Not what an access line or a prefill line may hold.
+_DECODE_MESSAGE = re.compile(RECORD_START.pattern + rb"(" + DECODE_LITERAL + rb"[^\n]*)")
 _STAMP = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
@@ -50,8 +51,8 @@ _MOST_FORMS = 64
 # a usual line has it.
 _NUMBERS = (
     ("#running-req", re.compile(r"[0-9]{1,9}"), True),
-    ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False),
-    ("gen throughput (token/s)", re.compile(r"[0-9]+\.[0-9]+"), True),
+    ("accept len", re.compile(r"[0-9]{1,14}\.[0-9]+"), False),
+    ("gen throughput (token/s)", re.compile(r"[0-9]{1,14}\.[0-9]+"), True),
 )
 
 _Cut = Callable[[bytes], "tuple[bytes, ...]"]
@@ -325,7 +326,8 @@ def accept_line(block: bytes, index: int) -> tuple[int, bytes]:
     """The decode line with this accept length: its index among the lines, and its bytes."""
     seen = -1
     for number, line in enumerate(block.split(b"\n")):
-        seen += DECODE_LITERAL in line
+        message = _DECODE_MESSAGE.search(line)
+        seen += message is not None and b"accept len: " in message[1]
         if seen == index:
             return number, line
     raise IndexError(index)
