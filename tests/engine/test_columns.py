@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from typing import Any
@@ -277,6 +278,17 @@ def test_columns_amount_to_what_the_floats_do(scaled: list[int], decimals: int) 
     assert told.total == pytest.approx(expected.total, rel=1e-15)
     for limit in (1.05, floats[0], floats[-1]):
         assert column.below(limit) == [number < limit for number in floats]
+
+
+@pytest.mark.parametrize("seed", [11, 19, 21, 23, 65, 67, 74, 75, 79, 90])
+def test_a_mean_between_two_roundings_is_the_same(seed: int) -> None:
+    chance = random.Random(seed)
+    scaled = [chance.randrange(4000, 600_000) for _ in range(256)]
+    by_line = amounts([number / 100 for number in scaled])
+    by_form = Numbers(np.array(scaled, np.int64), 2).amounts()
+    assert by_line is not None
+    assert by_form is not None
+    assert by_line.mean == by_form.mean
 
 
 def test_odd_lines_keep_their_places() -> None:
