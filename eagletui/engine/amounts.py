@@ -18,8 +18,8 @@ class Amounts(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Rounded to 9 digits after the point: sums of blocks and sums of lines then agree."""
-        return round(self.total / self.numbers, 9)
+        """Rounded, and the sum before: sums of blocks and sums of lines then agree."""
+        return round(float(f"{self.total:.14g}") / self.numbers, 9)
 
 
 def amounts(values: Sequence[float]) -> Amounts | None:

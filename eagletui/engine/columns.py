@@ -44,6 +44,7 @@ _LONGEST_PLAIN = 256
 _PLACES = np.arange(_LONGEST_PLAIN, dtype=np.uint8)
 # It changes with the release, and a file may hold the logs of two.
 _MARK = re.compile(rb"(?<=\] Decode batch)[.,]|(?<=\] Prefill batch)[.,]")
+_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 # Decimals below ten are part of a text: nearly all of usages, rates and accept lengths are.
 _CHANGES = re.compile(
     rb"(?<=: )(?:(?P<small>[0-9]\.[0-9]{1,5})|(?P<number>[0-9]{1,8}(?:\.(?P<fraction>[0-9]{1,5}))?)"
@@ -179,8 +180,15 @@ class ColumnForm:
 
 
 def form_key(line: bytes) -> bytes:
-    """Lines with the same key have the same form; the reverse holds but for `True` and `False`."""
-    return line[:_AFTER_THE_DAY] + line.translate(None, b"0123456789")
+    """Lines with the same key have the same form, where they have one; and the reverse holds."""
+    return line[:_AFTER_THE_DAY] + _CHANGES.sub(_class, line).translate(_ZERO)
+
+
+def _class(change: re.Match[bytes]) -> bytes:
+    """The same for all that may stand in its place."""
+    if change["small"] or len(change[0]) > _WORD:
+        return change[0]
+    return b"truth" if change["truth"] else b"number." + (change["fraction"] or b"")
 
 
 def form_of(line: bytes, pairs: Mapping[str, str], places: Sequence[int]) -> ColumnForm | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import calendar
-import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -12,7 +11,7 @@ from typing import NamedTuple
 # Rank tags come in two orders: ` DPn TPn [EPn] PPn` to 0.5.5, from 0.5.6
 # ` DPn PPn [ATTN_CPn] [MOE_DPn] TPn EPn`; milliseconds with SGLANG_LOG_MS=1 (0.5.6+).
 _RECORD = re.compile(
-    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,](\d{3}))?((?: [A-Z_]+\d+)*)\](?: |$)"
+    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,](\d{3}))?((?: [A-Z_]+\d+)*)\](?: |$)", re.ASCII
 )
 # `Decode batch.` to 0.5.3, `Decode batch,` from 0.5.5, `Decode batch [iter],` with
 # SGLANG_LOG_FORWARD_ITERS=1.
@@ -24,6 +23,8 @@ _BATCH_STARTS = frozenset({"ecode batch" + end for end in (". ", ", ", " [")}) |
 _ACCESS = re.compile(r"INFO:     [\d\[:]")
 # A batch line of all known releases is below 1 kB; what is longer is none.
 _BATCH_LENGTH = 4096
+# What is greater is no number of a server's, and might not be added up.
+_GREATEST = 1e15
 _PAIR = re.compile(r"\s*([#a-zA-Z][^:,]{0,60}): ([^,]*)")
 _BAR = re.compile(
     r"(?P<percent>\d{1,3})%(?: Completed)? ?\|"
@@ -96,7 +97,7 @@ def is_access(text: str) -> bool:
 
 
 def number(pairs: dict[str, str], *names: str) -> float | None:
-    """The first of these pairs that holds a finite number."""
+    """The first of these pairs that holds a number that a server may come to."""
     for name in names:
         text = pairs.get(name)
         if text is None:
@@ -105,7 +106,7 @@ def number(pairs: dict[str, str], *names: str) -> float | None:
             value = float(text.rstrip("%"))
         except ValueError:
             continue
-        if math.isfinite(value):
+        if abs(value) < _GREATEST:
             return value
     return None
 

@@ -21,7 +21,7 @@ from eagletui.engine.logline import (
 )
 from eagletui.engine.messages import BEGINNINGS, LAUNCHER, STEPS, VERSION, meaning
 from eagletui.engine.releases import Range, Version, infer_releases
-from eagletui.engine.splitter import Line, Splitter
+from eagletui.engine.splitter import Line, Splitter, logical
 from eagletui.engine.steady import Steady, accept_line, decode_messages
 from eagletui.model import events as ev
 from eagletui.model.events import Event
@@ -245,7 +245,8 @@ class LogReader:
 
     def useless_draft(self, line: bytes, number: int) -> list[Event]:
         """The verdict for what `judged` found; `passed` has told the stamp of its line."""
-        verdict = self._watch.verdict(line.decode("utf-8", "replace"), number)
+        (decode,) = logical(number, line)
+        verdict = self._watch.verdict(decode.data.decode("utf-8", "replace"), number)
         return list(self._failures.degraded(verdict, self._moment(self._stamp)))
 
     def observe(self, messages: Iterable[str]) -> None:

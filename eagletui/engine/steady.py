@@ -30,7 +30,7 @@ from eagletui.engine.messages import means_nothing
 from eagletui.engine.splitter import RECORD_START, logical, plain
 
 if TYPE_CHECKING:
-    from eagletui.engine.columns import ColumnForm
+    from eagletui.engine.columns import ColumnForm, Taken
 
 DECODE_LITERAL = b"Decode batch"
 # A block in which a launch begins, or with a decode line of no usual shape, is read in full, line
@@ -38,20 +38,25 @@ DECODE_LITERAL = b"Decode batch"
 _READ_IN_FULL = (DECODE_LITERAL, b"server_args=", b"Load weight begin", b"' is still supported")
 # After these a line without a stamp belongs to them; so does one whose stamp is no time.
 _OPENING = (b"Traceback (most recent call last)", b"usage: ")
-_DECODE_MESSAGE = re.compile(DECODE_LITERAL + rb"[^\n]*")
+# Not what an access line or a prefill line may hold.
+_DECODE_MESSAGE = re.compile(RECORD_START.pattern + rb"(" + DECODE_LITERAL + rb"[^\n]*)")
 _STAMP = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONGEST = 1024  # no line of a usual shape is longer
 _MOST_SHAPES = 4096
 _MOST_FORMS = 64
+# After so many blocks one after the other that had decode lines of another form than the last one
+# met, no form is looked for in so many bytes.
+_MISSES = 4
+_PAUSE = 32 << 20
 
 # The numbers of a decode line, in the order in which all releases write them: pair, form, whether
 # a usual line has it.
 _NUMBERS = (
     ("#running-req", re.compile(r"[0-9]{1,9}"), True),
-    ("accept len", re.compile(r"[0-9]+\.[0-9]+"), False),
-    ("gen throughput (token/s)", re.compile(r"[0-9]+\.[0-9]+"), True),
+    ("accept len", re.compile(r"[0-9]{1,14}\.[0-9]+"), False),
+    ("gen throughput (token/s)", re.compile(r"[0-9]{1,14}\.[0-9]+"), True),
 )
 
 _Cut = Callable[[bytes], "tuple[bytes, ...]"]
@@ -112,6 +117,7 @@ class SteadyReader:
         self._until_columns = columns_after
         self._form: ColumnForm | None = None
         self._forms: dict[bytes, ColumnForm | None] = {}
+        self._misses = 0
 
     @property
     def reads_columns(self) -> bool:
@@ -120,33 +126,42 @@ class SteadyReader:
 
     def read(self, block: bytes) -> Steady | None:
         """Take apart a block of whole lines; None where it must be read in full."""
-        steady = self._by_form(self._form, block) if self._form is not None else None
-        if steady is not None:
-            return steady if _in_any_order(steady.notable, block) else None
+        unlike = block
+        if self._form is not None:
+            taken = self._form.take(block)
+            unlike = b"".join(text for _, text in taken.left)
+            steady = self._by_form(taken, unlike)
+            if steady is not None:
+                self._misses = 0
+                return steady if _in_any_order(steady.notable, block) else None
+            self._missed()
         steady = self._by_shape(block)
         if steady is None or not _in_any_order(steady.others, block):
             return None
         if self._until_columns is not None:
             self._until_columns -= len(block)
             if steady.samples and self._until_columns < 0:
-                self._learn(block)
+                self._learn(unlike)
         return steady
 
-    def _by_form(self, form: ColumnForm, block: bytes) -> Steady | None:
-        """The same where no decode line but of this form stands in the block."""
-        taken = form.take(block)
-        rest = b"".join(text for _, text in taken.left)
+    def _missed(self) -> None:
+        """Where lines of many forms are mixed, no form pays."""
+        self._misses += 1
+        if self._misses >= _MISSES:
+            self._form = None
+            self._until_columns = _PAUSE
+
+    def _by_form(self, taken: Taken, rest: bytes) -> Steady | None:
+        """The same where no decode line but of the form stood in the block; `rest` was left."""
         if DECODE_LITERAL in rest:
             return None
         others = rest.split(b"\n")[:-1]
+        unusual = self._by_shape(b"".join(b"%b\n" % line for line in others if b"\r" not in line))
+        if unusual is None or unusual.samples:
+            return None
+        usual = {line for line in others if b"\r" not in line}.difference(unusual.others)
+        others = [line for line in others if line not in usual]
         notable = [line for line in others if not means_nothing(line)]
-        if notable:
-            unusual = self._by_shape(b"\n".join([*notable, b""]))
-            if unusual is None or unusual.samples:
-                return None
-            usual = set(notable).difference(unusual.others)
-            others = [line for line in others if line not in usual]
-            notable = unusual.others
         running, throughput, *accept = taken.columns
         return Steady(
             samples=taken.samples,
@@ -160,12 +175,15 @@ class SteadyReader:
             notable=notable,
         )
 
-    def _learn(self, block: bytes) -> None:
-        """Take the form of the block's first decode line for that of the next blocks."""
+    def _learn(self, text: bytes) -> None:
+        """Take the form of the first decode line of these lines for that of the next blocks."""
         from eagletui.engine.columns import form_key
 
-        start = block.rfind(b"\n", 0, block.find(DECODE_LITERAL)) + 1
-        line = block[start : block.find(b"\n", start)]
+        place = text.find(DECODE_LITERAL)
+        if place < 0:
+            return
+        start = text.rfind(b"\n", 0, place) + 1
+        line = text[start : text.find(b"\n", start)]
         key = form_key(line)
         if key not in self._forms:
             if len(self._forms) >= _MOST_FORMS:
@@ -325,7 +343,8 @@ def accept_line(block: bytes, index: int) -> tuple[int, bytes]:
     """The decode line with this accept length: its index among the lines, and its bytes."""
     seen = -1
     for number, line in enumerate(block.split(b"\n")):
-        seen += DECODE_LITERAL in line
+        message = _DECODE_MESSAGE.search(line)
+        seen += message is not None and b"accept len: " in message[1]
         if seen == index:
             return number, line
     raise IndexError(index)

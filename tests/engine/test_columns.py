@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from typing import Any
@@ -146,14 +147,74 @@ def test_the_next_form_is_learned(change: dict[str, Any]) -> None:
     assert taken_by_form(decode(**change), decode(**change))
 
 
+def iteration(number: int) -> bytes:
+    return decode().replace(b"batch,", b"batch [%d]," % number)
+
+
+# Both have the same texts; the second is not taken for the first, and mostly the first for it.
+WIDER: list[tuple[bytes, bytes]] = [
+    (decode(), decode(accept=b"accept len: 12.41, accept rate: 0.47, ")),
+    (iteration(99_999), iteration(100_000)),
+    (decode(rank=b" DP9 TP9"), decode(rank=b" DP10 TP10")),
+    (decode(speed=b"412.09"), decode(speed=b"412.091")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "later"), WIDER)
+def test_what_a_form_leaves_is_learned(first: bytes, later: bytes) -> None:
+    reader = Watched()
+    for block in (first, first * 2 + later):
+        assert reader.read(block) is not None
+    reader.by_line = b""
+    assert reader.read(later) is not None
+    assert reader.by_line == b""
+
+
+def test_a_line_without_a_form_hinders_no_other() -> None:
+    reader = Watched()
+    for line in (decode(speed=b"123456.09"), decode()):
+        assert reader.read(line) is not None
+    reader.by_line = b""
+    assert reader.read(decode()) is not None
+    assert reader.by_line == b""
+
+
+def test_where_forms_are_mixed_none_is_looked_for() -> None:
+    reader = in_columns()
+    mixed = decode(rank=b" DP9 TP9") + decode(rank=b" DP10 TP10")
+    looked_for = []
+    for _ in range(12):
+        assert reader.read(mixed) is not None
+        looked_for.append(reader.reads_columns)
+    assert looked_for == [True] * 4 + [False] * 8
+
+
+def test_a_form_met_now_and_then_does_not_stop_the_search() -> None:
+    reader = in_columns()
+    usual, other = decode(), decode(day=b"2026-02-25")
+    for _ in range(12):
+        for block in (usual, usual, usual + other):
+            assert reader.read(block) is not None
+            assert reader.reads_columns
+
+
 def test_a_form_seen_before_is_not_made_again() -> None:
     reader = in_columns()
-    for _ in range(3):
-        for day in (b"2026-02-24", b"2026-02-25"):
-            assert reader.read(decode(day=day)) is not None
-    assert list(reader._forms) == [form_key(decode(day=day)[:-1]) for day in (
-        b"2026-02-24", b"2026-02-25"
-    )]  # fmt: skip
+    days = (b"2026-02-24", b"2026-02-25")
+    for _ in range(2):
+        for day in days:
+            assert reader.read(decode(day=day) + decode(day=day, **CHANGES[0])) is not None
+    assert list(reader._forms) == [form_key(decode(day=day)[:-1]) for day in days]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, *OTHER_FORMS, *NO_FORMS])
+def test_the_key_of_a_form_tells_forms_apart(change: dict[str, Any]) -> None:
+    reader = in_columns()
+    reader.read(decode())
+    assert reader._form is not None
+    taken = reader._form.take(decode(**change)).samples
+    if form_key(decode(**change)[:-1]) == form_key(decode()[:-1]):
+        assert taken or change in NO_FORMS
 
 
 def test_long_logs_are_read_by_form() -> None:
@@ -219,18 +280,29 @@ def test_columns_amount_to_what_the_floats_do(scaled: list[int], decimals: int) 
         assert column.below(limit) == [number < limit for number in floats]
 
 
+@pytest.mark.parametrize("seed", [11, 19, 21, 23, 65, 67, 74, 75, 79, 90])
+def test_a_mean_between_two_roundings_is_the_same(seed: int) -> None:
+    chance = random.Random(seed)
+    scaled = [chance.randrange(4000, 600_000) for _ in range(256)]
+    by_line = amounts([number / 100 for number in scaled])
+    by_form = Numbers(np.array(scaled, np.int64), 2).amounts()
+    assert by_line is not None
+    assert by_form is not None
+    assert by_line.mean == by_form.mean
+
+
 def test_odd_lines_keep_their_places() -> None:
     reader = in_columns()
     first = reader.read(decode())
     assert first is not None
-    block = OTHERS[1] + decode() * 3 + OTHERS[0] + OTHERS[1] + OTHERS[2] + decode() + OTHERS[1]
+    block = OTHERS[1] + decode() * 3 + OTHERS[0] + OTHERS[1] + OTHERS[3] + decode() + OTHERS[1]
     steady = reader.read(block)
     assert steady is not None
-    odd = OTHERS[1][:-1]
-    assert list(places(steady, steady.others)) == [(0, odd), (5, odd), (6, b""), (8, odd)]
-    assert list(places(steady, steady.others[2:])) == [(6, b""), (8, odd)]
+    odd, bar = OTHERS[1][:-1], OTHERS[3][:-1]
+    assert list(places(steady, steady.others)) == [(0, odd), (5, odd), (6, bar), (8, odd)]
+    assert list(places(steady, steady.others[2:])) == [(6, bar), (8, odd)]
     assert (steady.samples, steady.lines) == (4, 9)
-    assert steady.left == [(0, OTHERS[1]), (4, OTHERS[1] + OTHERS[2]), (5, OTHERS[1])]
+    assert steady.left == [(0, OTHERS[1]), (4, OTHERS[1] + OTHERS[3]), (5, OTHERS[1])]
 
 
 LINES = st.lists(

@@ -78,6 +78,9 @@ NOTABLE: dict[str, bytes] = {
     "no ASCII": DECODE.replace(b"9012", "９０１２".encode()),
     "leading zeros": DECODE.replace(b"412.09", b"0412.09"),
     "a long number": DECODE.replace(b"412.09", b"123456.09"),
+    "a number beyond all": DECODE.replace(b"412.09", b"9" * 308 + b".0") * 2,
+    "a number that is none": DECODE.replace(b"412.09", b"9" * 400 + b".0"),
+    "digits of another script": DECODE.replace(b"2026", "２０２６".encode()),
 }
 
 
@@ -107,6 +110,40 @@ def test_verdicts_of_one_block_stay_in_their_order() -> None:
         fast, slow = both([STARTED + DECODE, BEFORE, BEFORE + middle + AFTER])
         assert len(fast.diagnosis) == 2
         assert fast == slow
+
+
+USELESS = DECODE.replace(b"2.41", b"1.01")
+# Before each, what is no sample with an accept length.
+BETWEEN_USELESS = [
+    b'[2026-02-24 10:00:01] INFO:     127.0.0.1:40100 - "GET /Decode batch. HTTP/1.1" 200 OK\n',
+    b"[2026-02-24 10:00:01 TP0] Prefill batch, #new-seq: 1, Decode batch. #x: 1, accept len: 1.0\n",
+    DECODE.replace(b"accept len: 2.41, accept rate: 0.47, ", b""),
+    b"[2026-02-24 10:00:01 TP0] Cache flushed successfully!\n",
+]
+
+
+@pytest.mark.parametrize("between", BETWEEN_USELESS)
+@pytest.mark.parametrize("before", [b"", b"sglang-1  | ", b"2026-02-24T10:00:01.5Z stdout F "])
+def test_the_line_that_proves_the_draft_useless_is_shown(between: bytes, before: bytes) -> None:
+    middle = (between + USELESS) * 12
+    middle = b"".join(before + line for line in middle.splitlines(keepends=True))
+    chunks = [STARTED + DECODE, BEFORE, middle]
+    fast, slow = both(chunks)
+    (verdict,) = slow.diagnosis
+    assert verdict.line == 3 + BEFORE.count(b"\n") + 20
+    assert verdict.evidence == USELESS.decode().strip()
+    assert fast == slow
+    data = b"".join(chunks) + BEFORE
+    bulk, by_line = caught_up(data, 60_000), caught_up(data, len(data), bulk=False)
+    assert told(bulk) == told(by_line)
+
+
+@pytest.mark.parametrize("text", BETWEEN_USELESS[:2])
+def test_what_only_mentions_a_decode_line_tells_no_release(text: bytes) -> None:
+    nameless = DECODE.replace(b"batch,", b"batch [12],").replace(b"accept rate: 0.47, ", b"")
+    fast, slow = both([nameless, text + nameless * 3])
+    assert "up to" not in (slow.version or "")
+    assert fast == slow
 
 
 def test_the_first_decode_line_that_tells_its_release_counts() -> None:
