@@ -528,6 +528,24 @@ async def test_a_passphrase_that_stays_wrong_is_called_so(build: Build) -> None:
     assert f"{path} (no: the passphrase was wrong 3 times)" in caught.value.meaning
 
 
+async def test_who_tries_again_is_asked_for_the_passphrase_again(build: Build) -> None:
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    person = Person(None, "open sesame")
+    config = house.folder / "config"
+    config.write_text(house.stanza())
+    host = SshHost(house.name, asker=person, config=[str(config)])
+    try:
+        with pytest.raises(AuthenticationFailed):
+            await host.connect()
+        await host.connect()
+        assert [q.again for q in person.asked] == [False, False]
+    finally:
+        await host.close()
+
+
 @pytest.mark.parametrize("words", ["Unknown cipher: x", "private key encryption requires bcrypt"])
 async def test_a_key_that_no_passphrase_opens_is_asked_for_once(
     build: Build, monkeypatch: pytest.MonkeyPatch, words: str
