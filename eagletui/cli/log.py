@@ -76,7 +76,8 @@ def summary_lines(summary: LogSummary, *, name: str) -> Iterator[str]:
     """The account as text."""
     name = visible(name)
     if not summary.known:
-        yield f"{name}: {summary.lines} lines, none of which SGLang writes."
+        counted = f"{summary.lines} line{'' if summary.lines == 1 else 's'}"
+        yield f"{name}: {counted}, none of which SGLang writes."
         yield "  No launch, batch or failure was recognised; is it another program's log?"
         return
     version = f"SGLang {summary.version}" if summary.version else "SGLang, release unknown"

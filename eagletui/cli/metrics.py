@@ -232,10 +232,11 @@ def _quantiles(quantiles: Quantiles) -> dict[str, float | None]:
 def lines(summary: Summary) -> list[str]:
     """The same for a person."""
     reading, rates = summary.reading, summary.rates
+    samples = f"{reading.samples} sample{'' if reading.samples == 1 else 's'}"
     if reading.engine != "sglang":
         name = reading.engine or "an unknown program"
-        return [f"{reading.samples} samples of {name}: only SGLang's metrics are explained."]
-    title = f"SGLang, {visible(reading.model_name) or 'model not named'}, {reading.samples} samples"
+        return [f"{samples} of {name}: only SGLang's metrics are explained."]
+    title = f"SGLang, {visible(reading.model_name) or 'model not named'}, {samples}"
     if reading.dp_ranks > 1:
         title += f", {reading.dp_ranks} DP ranks"
     found = [title]

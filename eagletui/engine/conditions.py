@@ -51,11 +51,12 @@ class Facts(NamedTuple):
 
     @property
     def running(self) -> float | None:
-        """Running requests by the last scrape, else by the last decode line."""
-        reading, decode = self.server.metrics.reading, self.server.decode
-        if reading is not None and reading.running is not None:
-            return reading.running
-        return decode.running if decode is not None else None
+        """Running requests by the last scrape.
+
+        The last decode line does not count: it never says 0, an idle server writes none.
+        """
+        reading = self.server.metrics.reading
+        return reading.running if reading is not None else None
 
     @property
     def still_for(self) -> float | None:

@@ -16,6 +16,7 @@ import asyncssh
 from eagletui.host import trust
 from eagletui.host.config import HostConfig
 from eagletui.model.ask import Asker, SecretQuestion
+from eagletui.model.text import visible
 
 TRIES = 3
 _T = TypeVar("_T")
@@ -200,13 +201,16 @@ class Client(asyncssh.SSHClient):
                 pairs = await asyncio.to_thread(
                     _load, file, passphrase, self._config.certificate_files
                 )
-            except asyncssh.KeyEncryptionError:
-                self.tried.append(f"{_short(file)} (encrypted: needs the Python package bcrypt)")
-                break
-            except (ValueError, OSError):
+            except (ValueError, OSError) as error:
+                # A wrong passphrase is the same error as a key that none opens here.
+                if isinstance(error, asyncssh.KeyEncryptionError) and _hopeless(error):
+                    self.tried.append(f"{_short(file)} (encrypted: {visible(str(error))})")
+                    break
                 continue
             self._ring.opened[file] = pairs
             return pairs
+        else:
+            self.tried.append(f"{_short(file)} (no: the passphrase was wrong {TRIES} times)")
         self._ring.refused.add(file)
         return []
 
@@ -266,6 +270,11 @@ def _load(
 ) -> list[asyncssh.SSHKeyPair]:
     path = os.path.expanduser(file)
     return list(asyncssh.load_keypairs(path, passphrase, _present(certificates)))
+
+
+def _hopeless(error: asyncssh.KeyEncryptionError) -> bool:
+    """Whether no passphrase would open the key: its cipher or derivation is not to be had."""
+    return str(error).startswith("Unknown ") or "bcrypt" in str(error)
 
 
 def _present(files: Sequence[str]) -> list[str]:

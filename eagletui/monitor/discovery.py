@@ -22,7 +22,14 @@ from eagletui.model.safe import safe
 from eagletui.model.server import LogPlace
 from eagletui.monitor.api import Wanted
 from eagletui.monitor.places import assign_places
-from eagletui.monitor.servers import Target, base_url, describe, given_server, read_command
+from eagletui.monitor.servers import (
+    Target,
+    base_url,
+    describe,
+    given_server,
+    read_command,
+    same_place,
+)
 
 GPUS_OF_PROCESSES_EVERY = 8
 """Looks between two readings of which process uses which GPU."""
@@ -188,11 +195,13 @@ class Discovery:
         return tuple(sorted({gpu for pid in raw.pids for gpu in self._gpus.get(pid, ())}))
 
     def _overridden(self, targets: list[Target]) -> list[Target]:
-        """Put in what the person gave: into the only (or named) server, else as one of its own."""
+        """Put in what the person gave: into the server it names, or the only one, else beside."""
         url = base_url(self._metrics)
         if not self._log and not url:
             return targets
         named = [t for t in targets if t.process.pid == self._wanted.pid]
+        if not named and self._wanted.pid is None:
+            named = [t for t in targets if same_place(url, t.url)]
         ours = named or (targets if len(targets) == 1 else [])
         if not ours:
             # Whose log it is, nobody says: it may hold any server's.
@@ -204,9 +213,17 @@ class Discovery:
                 given = replace(given, hidden=f"No SGLang server has pid {self._wanted.pid}.")
             return [
                 *targets,
-                Target(process=given, url=url, api_key=self._wanted.api_key, secrets=secrets),
+                Target(
+                    process=given,
+                    url=url,
+                    api_key=self._wanted.api_key,
+                    secrets=secrets,
+                    given=True,
+                ),
             ]
         target = ours[0]
+        if same_place(url, target.url):
+            url = ""  # its own, with its key
         log = LogPlace(kind="given", target=self._log, detail="given by hand")
         process = replace(
             target.process,
@@ -218,10 +235,11 @@ class Discovery:
             process=process,
             url=url or target.url,
             # An address given by hand is what the person wants to be read.
-            port_held_by=None if url not in ("", target.url) else target.port_held_by,
+            port_held_by=None if url else target.port_held_by,
             # What a command line says is for that server, not for any address that was typed.
-            api_key=target.api_key if url in ("", target.url) else self._wanted.api_key,
+            api_key=self._wanted.api_key if url else target.api_key,
             log_problem="" if self._log else target.log_problem,
+            given=True,
         )
         return [changed if t is target else t for t in targets]
 

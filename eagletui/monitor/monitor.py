@@ -319,7 +319,10 @@ class Monitor:
         ]
 
     def _choose_by_itself(self) -> None:
-        """Go straight to the only server; stay with the chosen one over its restarts."""
+        """Go straight to the only server, or to the one a log or an address was given for.
+
+        The chosen one is stayed with over its restarts.
+        """
         selected = self._state.selected
         if self._wanted.pid is not None and not selected:
             for key, target in self._targets.items():
@@ -329,6 +332,11 @@ class Monitor:
             return
         if selected in self._targets:
             self._follow(selected)
+            return
+        given = next((key for key, target in self._targets.items() if target.given), None)
+        if given is not None and not selected:
+            self._chosen_by_person = True
+            self._choose(given)
             return
         if len(self._targets) == 1 and (not selected or not self._chosen_by_person):
             self._choose(next(iter(self._targets)))

@@ -24,6 +24,7 @@ class Target(Data, frozen=True):
         log_problem: what is wrong with where the log goes, one word.
         port_held_by: pid of the process that listens on its port in its place; None where nobody
             does, as far as one may see.
+        given: the person said by a log or an address that this one is meant.
     """
 
     process: ServerProcess
@@ -32,6 +33,7 @@ class Target(Data, frozen=True):
     secrets: Literals = Literals()
     log_problem: str = ""
     port_held_by: int | None = None
+    given: bool = False
 
     def __repr__(self) -> str:
         """Without the key: a traceback may show it."""
@@ -112,6 +114,15 @@ def base_url(metrics: str) -> str:
     url = metrics if "://" in metrics else f"http://{metrics}"
     url = url.rstrip("/")
     return url[: -len("/metrics")] if url.endswith("/metrics") else url
+
+
+def same_place(url: str, other: str) -> bool:
+    """Whether two base URLs name the same port of the host, `localhost` being 127.0.0.1."""
+    return url == other or (bool(url) and _with_number(url) == _with_number(other))
+
+
+def _with_number(url: str) -> str:
+    return url.replace("://localhost:", "://127.0.0.1:", 1)
 
 
 def read_command(raw: RawServer) -> CommandLine:

@@ -159,7 +159,7 @@ def _loading(server: ServerState, remaining: float | None, now: float) -> Verdic
     step = f" {phase.done}/{phase.total}" if phase.total and phase.done is not None else ""
     over = " done" if phase.status == "done" else ""
     left = f"; about {about(remaining)} left in all" if remaining is not None else ""
-    return Verdict("busy", f"{phase.title.capitalize()}{step}{over}{left}.")
+    return Verdict("busy", f"{words.beginning(phase.title)}{step}{over}{left}.")
 
 
 def _unread(server: ServerState, now: float) -> Verdict:

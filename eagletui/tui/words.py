@@ -44,6 +44,11 @@ def clock(value: float | None) -> str:
     return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"
 
 
+def beginning(text: str) -> str:
+    """Text as the beginning of a sentence: `Target weights`, `KV cache`."""
+    return f"KV{text[2:]}" if text.startswith("kv ") else text[:1].upper() + text[1:]
+
+
 def milliseconds(value: float | None) -> str:
     """`0.37 ms`, `5.35 ms`, `27.4 ms`, `812 ms`, `4.1 s`."""
     if value is None:

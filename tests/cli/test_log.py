@@ -76,7 +76,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "count"), [(b"one", 1), (b"one\ntwo", 2), (b"one\ntwo\n", 2)])
 def test_a_last_line_without_its_end_is_counted(text: bytes, count: int) -> None:
-    assert f": {count} lines, none" in run("-", stdin=text).stdout
+    counted = "1 line" if count == 1 else f"{count} lines"
+    assert f": {counted}, none" in run("-", stdin=text).stdout
 
 
 def test_a_log_of_something_else() -> None:

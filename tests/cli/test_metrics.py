@@ -156,6 +156,14 @@ def test_other_engines_are_named() -> None:
     assert read("-", stdin=b"vllm:num_requests_running 1\n")["engine"] == "vllm"
 
 
+@pytest.mark.parametrize(
+    ("page", "counted"), [(b"a 1\n", "1 sample"), (b"a 1\nb 2\n", "2 samples")]
+)
+def test_a_page_of_something_else(page: bytes, counted: str) -> None:
+    result = run("-", stdin=page)
+    assert result.stdout.startswith(f"{counted} of an unknown program")
+
+
 def test_no_file() -> None:
     result = run("/nonexistent/page")
     assert result.exit_code == 1

@@ -10,7 +10,7 @@ from eagletui.engine.conditions import FIRST_STALL, stall_limit
 from eagletui.engine.verdicts import RULES, Watch, live_verdicts
 from eagletui.engine.watch import Finding
 from eagletui.model.diagnosis import Diagnosis
-from eagletui.model.events import LinkChanged, ScrapeFailed
+from eagletui.model.events import DecodeSample, LinkChanged, ScrapeFailed
 from eagletui.model.phases import PhaseExperience, Rung
 from eagletui.model.readings import Rates, Reading
 from eagletui.model.server import Gpu, LogPlace, ServerProcess
@@ -103,6 +103,18 @@ def test_deadlocked_after_thirty_seconds_of_spinning_at_idle_power() -> None:
     hung, diagnosis = over_time(server, 100, 200, RESTING)["hung"]
     assert hung == 165.0
     assert "no token for 65 s" in diagnosis.evidence
+
+
+@pytest.mark.parametrize("gpus", [SPINNING, RESTING, ()])
+def test_a_page_that_counts_no_requests_makes_no_hang_of_the_last_decode_line(
+    gpus: tuple[Gpu, ...],
+) -> None:
+    last = DecodeSample(at=0.0, server=":1", running=1)
+
+    def server(now: float) -> ServerState:
+        return make(metrics=scraped(now, running=None), decode=last, progress_at=0.0)
+
+    assert {"hung", "deadlocked"} & over_time(server, 0, 300, gpus).keys() == set()
 
 
 def test_no_deadlock_without_requests_or_with_progress() -> None:

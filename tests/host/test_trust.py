@@ -500,15 +500,74 @@ async def test_passphrase_is_asked_once_a_key(build: Build) -> None:
 @pytest.mark.skipif(
     importlib.util.find_spec("bcrypt") is None, reason="keys of ssh-keygen need bcrypt"
 )
-async def test_passphrase_of_an_openssh_key(build: Build) -> None:
+@pytest.mark.parametrize("answers", [("secret",), ("wrong", "", "secret")])
+async def test_passphrase_of_an_openssh_key(build: Build, answers: tuple[str, ...]) -> None:
     house = await build()
     house.trust()
     path = keygen(house.folder / "gpu_key", passphrase="secret")
     house.client_key = asyncssh.read_private_key(path, "secret")
     await house.close()
     await house.open()
-    async with entered(house, person=Person("secret")):
-        pass
+    person = Person(*answers)
+    async with entered(house, person=person):
+        assert len(person.asked) == len(answers)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("bcrypt") is None, reason="keys of ssh-keygen need bcrypt"
+)
+async def test_a_passphrase_that_stays_wrong_is_called_so(build: Build) -> None:
+    house = await build()
+    house.trust()
+    path = keygen(house.folder / "gpu_key", passphrase="secret")
+    person = Person("wrong", "still wrong", "wrong")
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=person):
+            pass
+    assert len(person.asked) == 3
+    assert f"{path} (no: the passphrase was wrong 3 times)" in caught.value.meaning
+
+
+async def test_who_tries_again_is_asked_for_the_passphrase_again(build: Build) -> None:
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    person = Person(None, "open sesame")
+    config = house.folder / "config"
+    config.write_text(house.stanza())
+    host = SshHost(house.name, asker=person, config=[str(config)])
+    try:
+        with pytest.raises(AuthenticationFailed):
+            await host.connect()
+        await host.connect()
+        assert [q.again for q in person.asked] == [False, False]
+    finally:
+        await host.close()
+
+
+@pytest.mark.parametrize("words", ["Unknown cipher: x", "private key encryption requires bcrypt"])
+async def test_a_key_that_no_passphrase_opens_is_asked_for_once(
+    build: Build, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    real = asyncssh.load_keypairs
+
+    def load(path: str, passphrase: str | None = None, *rest: object) -> object:
+        if passphrase is not None:
+            raise asyncssh.KeyEncryptionError(words)
+        return real(path, passphrase, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(asyncssh, "load_keypairs", load)
+    person = Person("open sesame")
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=person):
+            pass
+    assert len(person.asked) == 1
+    assert f"{key} (encrypted: {words})" in caught.value.meaning
 
 
 async def test_the_time_of_an_answer_does_not_count(build: Build) -> None:

@@ -79,6 +79,28 @@ async def test_a_servers_key_goes_to_its_own_address_only(host: list[Any]) -> No
     assert (elsewhere.url, elsewhere.api_key) == ("http://elsewhere:1", None)
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("servers", [(RAW,), (OTHER, RAW)])
+async def test_an_address_means_the_server_that_was_found_there(
+    host: list[Any], name: str, servers: tuple[RawServer, ...]
+) -> None:
+    wanted = Wanted(metrics=f"http://{name}:30000/metrics", log="/x.log")
+    targets, _ = await look(wanted, host, Found(servers=servers))
+    assert [target.process.pid for target in targets] == [raw.pid for raw in servers]
+    ours = targets[-1]
+    assert (ours.url, ours.api_key) == ("http://127.0.0.1:30000", "sesame")
+    assert ours.process.log.target == "/x.log"
+    assert [target.given for target in targets] == [raw is RAW for raw in servers]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:3000", "localhost:300000", "gpu1:30000"])
+async def test_another_address_stands_beside_several_servers(host: list[Any], address: str) -> None:
+    targets, _ = await look(Wanted(metrics=address), host, Found(servers=(RAW, OTHER)))
+    assert [target.process.pid for target in targets] == [7, 8, None]
+    assert [target.given for target in targets] == [False, False, True]
+    assert targets[-1].api_key is None
+
+
 async def test_a_password_in_a_given_address_is_used_and_not_shown(host: list[Any]) -> None:
     wanted = Wanted(metrics="http://bob:hunter2@gpu1:30000/metrics")
     (target,), _ = await look(wanted, host, Found())

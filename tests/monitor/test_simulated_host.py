@@ -32,10 +32,12 @@ class Nobody:
         raise AssertionError(question)
 
 
-def monitor_of(host: SimulatedHost, memory: LaunchMemory | None = None) -> Monitor:
+def monitor_of(
+    host: SimulatedHost, memory: LaunchMemory | None = None, *, log: str = "", metrics: str = ""
+) -> Monitor:
     return Monitor(
         open_host(host.name, asker=Nobody(), config=[str(host.ssh_config)]),
-        wanted=Wanted(interval=0.3, under=str(host.folder)),
+        wanted=Wanted(interval=0.3, under=str(host.folder), log=log, metrics=metrics),
         memory=memory,
     )
 
@@ -157,6 +159,21 @@ async def test_two_servers_are_listed_and_none_is_chosen() -> None:
         state, _ = await watch(monitor_of(host), lambda s, _: len(s.servers) == 2)
     assert state.selected == ""
     assert {s.process.port for s in state.servers.values()} == {s.port for s in host.servers}
+
+
+async def test_of_two_servers_the_one_whose_address_was_given_is_chosen() -> None:
+    async with SimulatedHost("two-servers", speed=300.0) as host:
+        port = host.servers[1].port
+        monitor = monitor_of(host, metrics=f"localhost:{port}")
+        state, _ = await watch(monitor, lambda s, _: len(s.servers) == 2 and bool(s.selected))
+    assert server_of(state).process.port == port
+
+
+async def test_of_two_servers_and_a_log_that_was_given_the_log_is_chosen() -> None:
+    async with SimulatedHost("two-servers", speed=300.0) as host:
+        monitor = monitor_of(host, log="/var/log/sglang*.log")
+        state, _ = await watch(monitor, lambda s, _: len(s.servers) == 3 and bool(s.selected))
+    assert server_of(state).process.log.target == "/var/log/sglang*.log"
 
 
 async def test_no_server_says_what_was_looked_at() -> None:

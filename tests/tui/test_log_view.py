@@ -172,6 +172,30 @@ async def test_filters_work_whether_following_or_not_and_keep_the_place() -> Non
         assert rows(app)[-1].endswith("even 2998")
 
 
+async def test_no_line_passes_is_said_only_once_every_line_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = LogApp(numbered(0, 20_000))
+    app.view.when_empty = "none passes"
+    monkeypatch.setattr(log_view, "SLICE", 0.0)
+    async with app.run_test(size=(60, 10)) as pilot:
+        app.view.include = "never"
+        while not app.view.index.complete:
+            assert "none passes" not in screen_text(app)
+            await pilot.pause()
+        await settle(pilot, app)
+        assert rows(app)[0] == "none passes"
+        app.store.append(numbered(20_000, 40_000))
+        app.view.refresh()
+        await pilot.pause()
+        assert rows(app)[0] == "none passes"
+        app.view.include = "line 39999"
+        assert not app.view.index.complete
+        assert "none passes" not in screen_text(app)
+        await settle(pilot, app)
+        assert rows(app)[0] == "  line 39999"
+
+
 async def test_polls_and_bars_are_hidden_until_asked_for() -> None:
     poll = b'INFO:     127.0.0.1:1 - "GET /metrics HTTP/1.1" 200 OK\n'
     app = LogApp(b"a\n" + poll + b"\rx: 10%|\rx: 20%|\n" + poll)

@@ -1,4 +1,4 @@
-"""Whatever is said above them, charts keep six rows of plot, in every size of terminal."""
+"""Whatever is said above and beside them, charts keep their room, in every size of terminal."""
 
 from __future__ import annotations
 
@@ -13,10 +13,21 @@ from tests.tui.driving import make_app, settle
 from tests.tui.scenes import KEY, NOW, SCENES
 
 LEAST_ROWS = 6
+LEAST_COLUMNS = 22
 AXIS_ROWS = 2
 SIZES = (
     *((60, 20), (60, 35), (76, 20), (80, 24), (80, 35), (80, 44)),
-    *((100, 32), (120, 35), (150, 44), (200, 50)),
+    *(
+        (100, 30),
+        (100, 32),
+        (111, 24),
+        (112, 24),
+        (112, 32),
+        (120, 35),
+        (149, 31),
+        (150, 44),
+        (200, 50),
+    ),
 )
 ALERTS = (
     Diagnosis(
@@ -45,7 +56,7 @@ def plot_rows(chart: Chart) -> int:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-async def test_charts_keep_six_rows_whatever_is_said(count: int) -> None:
+async def test_charts_keep_their_room_whatever_is_said(count: int) -> None:
     said = ev.Alerted(at=NOW, server=KEY, alerts=ALERTS[:count])
     app = make_app([*SCENES["serving"](), said])
     async with app.run_test(size=SIZES[-1], notifications=False) as pilot:
@@ -58,6 +69,8 @@ async def test_charts_keep_six_rows_whatever_is_said(count: int) -> None:
             assert len(charts) == (1 if width < 76 else 3)
             rows = {chart.id: plot_rows(chart) for chart in charts}
             assert min(rows.values()) >= LEAST_ROWS, (width, height, rows)
+            columns = {chart.id: chart.outer_size.width for chart in charts}
+            assert min(columns.values()) >= LEAST_COLUMNS, (width, height, columns)
             assert app.screen.query_one("#tail").size.height >= 1
 
 

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from eagletui.model import events as ev
 from eagletui.model.diagnosis import Diagnosis
+from eagletui.model.phases import PhaseName, Role
 from eagletui.model.state import State, fold, fold_all
 from eagletui.tui.verdict import MARKS, verdicts
-from tests.tui.scenes import KEY, NOW, SCENES, connected, found, launch
+from tests.tui.scenes import KEY, NOW, SCENES, begun, connected, found, launch
 
 
 def said(scene: str, remaining: float | None = None) -> list[tuple[str, str, str]]:
@@ -23,6 +24,21 @@ def test_loading_says_how_far_and_how_long() -> None:
         ("busy", "LOADING", "Target weights 19/64; about 8 min left in all.")
     ]
     assert said("loading") == [("busy", "LOADING", "Target weights 19/64.")]
+
+
+@pytest.mark.parametrize(
+    ("phase", "text"),
+    [
+        (("kv cache", ""), "KV cache."),
+        (("kv cache", "draft"), "Draft kv cache."),
+        (("weights", "target"), "Target weights."),
+    ],
+)
+def test_a_phase_begins_its_sentence_as_it_is_spelled(
+    phase: tuple[PhaseName, Role], text: str
+) -> None:
+    events = [*connected(), *found(), *launch(NOW - 30), *begun(*phase, NOW)]
+    assert verdicts(fold_all(State(), events), NOW, None)[0].text == text
 
 
 def test_between_two_phases_the_time_left_is_not_that_of_the_one_that_is_done() -> None:

@@ -36,7 +36,7 @@ class EagleScreen(Screen[None]):
         (0, "-small"),
         (60, "-slim"),
         (76, "-narrow"),
-        (100, "-normal"),
+        (112, "-normal"),  # beside the numbers a chart keeps 22 columns
         (150, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [

@@ -9,7 +9,11 @@ from textual.widgets import Static
 from eagletui.model.logstore import LogStore
 from eagletui.tui.draw import line, page
 from eagletui.tui.view import View
+from eagletui.tui.widgets.cards import log_words
 from eagletui.tui.widgets.log_view import LogView
+
+WHOLE = 4096
+"""Cells: no path is cut, it is wrapped."""
 
 
 class LogHolder(Container):
@@ -63,7 +67,10 @@ def why_no_log(view: View) -> Content:
         return line(("no server selected", "$quiet"))
     log = server.log
     place = log.place or server.process.log
-    what = log.detail or place.detail or "nothing was read of the log yet"
+    if not place.readable:
+        what = log.detail or place.detail or "nothing was read of the log yet"
+    else:
+        what = log.detail or f"reading the {log_words(place, WHOLE)}"
     return page(
         [line(what), line((log.advice, "bold"))] if log.advice else [line((what, "$quiet"))]
     )

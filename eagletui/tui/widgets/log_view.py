@@ -124,12 +124,13 @@ class LogView(ScrollView, can_focus=True):
         self.index = LogIndex(store)
         self.pending = 0
         self.when_empty = ""
-        """What to say where every line is hidden."""
+        """What to say where every line is hidden: not before all of them were looked at."""
         self._styles = LogStyles(self)
         self._made = LogRows(store, self.index.levels, self._styles)
         self._finder = Finder(store, self.index)
         self._tally = Tally(store, self.index)
         self._counting = False
+        self._none_passes = False
         self._anchor = store.first
         self._within = 0
         self._seen = store.end
@@ -371,6 +372,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _filter_changed(self) -> None:
         self.index.set_filter(self._wanted_filter(), around=None if self.follow else self._anchor)
+        self._none_passes = False
         self._sync(build=True)
         self._tally.begin(self._finder.pattern)
         self.extended()
@@ -403,6 +405,7 @@ class LogView(ScrollView, can_focus=True):
         if build:
             self.index.advance(SLICE, monotonic)
         rows = self._rows
+        self._none_passes = not rows and (self._none_passes or self.index.complete)
         self._laid_out = None
         height = rows + self._spare() if self.wrap else rows
         width = 0 if self.wrap else self._widest
@@ -588,7 +591,7 @@ class LogView(ScrollView, can_focus=True):
         region = self.scrollable_content_region
         top, left, note = round(self.scroll_y), round(self.scroll_x), self._note()
         versions = (self.index.version, self.store.version, self._generation)
-        empty = self.when_empty if not self._rows and len(self.store) else ""
+        empty = self.when_empty if self._none_passes and len(self.store) else ""
         key = (top, left, self._within, region.size, self.wrap, self.current, note, versions, empty)
         if self._laid_out is not None and self._laid_out[0] == key:
             return self._laid_out[1]
