@@ -119,7 +119,8 @@ def stalled(facts: Facts) -> Finding | None:
         limit, subject = FIRST_STALL[rung.name], f"what follows {rung.title}"
     elif rung.key in server.experience:
         rule = "the longest launch so far took"
-    still = facts.now - rung.moved_at
+    # What a bar did before we came has no time of its own: only what was watched counts.
+    still = facts.now - max(rung.moved_at, server.log.read_at or rung.moved_at)
     if still <= limit:
         return None
     count = f" at {rung.done}/{rung.total}" if rung.total and rung.done is not None else ""

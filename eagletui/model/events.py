@@ -110,7 +110,8 @@ class LogOpened(_ServerEvent, frozen=True, kw_only=True, tag=True):
 class LogText(_ServerEvent, frozen=True, kw_only=True, tag=True):
     """Bytes of the log as they are, in order; `start` is the offset of the first byte in the file.
 
-    `live` is False while catching up with what was written before we came.
+    `live` is False while catching up with what was written before we came. Nothing, live, says that
+    the end was reached.
     """
 
     start: int

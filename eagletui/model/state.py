@@ -24,13 +24,19 @@ EARLY = 1.0
 
 
 class LogState(Data, frozen=True):
-    """Where the log is and how much of it was seen."""
+    """Where the log is and how much of it was seen.
+
+    Attributes:
+        read_at: user's clock when its end was reached last: what stood still before that, nobody
+            here saw standing still.
+    """
 
     place: LogPlace | None = None
     size: int | None = None
     received: int = 0
     last_at: float | None = None
     live: bool = False
+    read_at: float | None = None
     detail: str = ""
     advice: str = ""
 
@@ -265,8 +271,9 @@ def _log_text(server: ServerState, event: ev.LogText) -> ServerState:
         log=replace(
             log,
             received=log.received + len(event.data),
-            last_at=event.at,
+            last_at=event.at if event.data else log.last_at,
             live=event.live,
+            read_at=event.at if event.live and not log.live else log.read_at,
             detail="",
             advice="",
         ),

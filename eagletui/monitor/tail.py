@@ -189,12 +189,18 @@ class Tail:
             if quiet:
                 if not self._received and self.place.kind in _FILES:
                     self._say(hub, note, [self._unavailable(self._nothing())])
+                elif self._received and self._text is not False:
+                    self._say(hub, note, [self._end_reached()])
                 self.whole.set()
 
     def _say(self, hub: Hub, note: Callable[[Event], None], events: list[Event]) -> None:
         for event in events:
             note(event)
         hub.put(*events)
+
+    def _end_reached(self) -> LogText:
+        start = self._position.offset if self._position is not None else 0
+        return LogText(at=self._wall(), server=self._server, start=start, data=b"")
 
     def _unavailable(self, problem: EagletuiError) -> LogUnavailable:
         return LogUnavailable(

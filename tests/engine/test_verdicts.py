@@ -143,6 +143,17 @@ def test_stalled_never_sooner_than_it_ever_took() -> None:
     assert "waiting for TP1" in diagnosis.evidence
 
 
+def test_what_stood_still_before_we_came_is_stalled_once_it_stood_still_before_our_eyes() -> None:
+    known = loading(experience={"weights/target": PhaseExperience(typical=200.0, longest=300.0)})
+    came = replace(known, log=replace(known.log, read_at=1000.0))
+    when, diagnosis = over_time(lambda _: came, 1000, 1400)["stalled"]
+    assert when == 1306.0
+    assert diagnosis.evidence.startswith("nothing moved for 306 s")
+    late = replace(came.ladder[0], moved_at=1100.0)
+    moved = replace(came, ladder=(late,))
+    assert over_time(lambda _: moved, 1000, 1500)["stalled"][0] == 1406.0
+
+
 def test_stalled_is_generous_without_experience() -> None:
     watch = Watch()
     limit = FIRST_STALL["weights"]

@@ -13,8 +13,8 @@ from eagletui.host.base import FileChunk, FilePosition
 from eagletui.host.local import LocalHost
 from eagletui.model import events as ev
 from eagletui.model.literals import Literals
-from eagletui.model.server import LogPlace
-from eagletui.model.state import State, fold_all
+from eagletui.model.server import LogPlace, ServerProcess
+from eagletui.model.state import LogState, ServerState, State, fold_all
 from eagletui.monitor import tail as tail_module
 from eagletui.monitor.hub import Hub
 from eagletui.monitor.tail import Tail
@@ -85,6 +85,20 @@ async def test_a_log_that_comes_later_is_followed_then_and_missed_only_once(
     missing = [e for e in events if isinstance(e, ev.LogUnavailable)]
     assert [str(path) in e.detail for e in missing] == [True]
     assert any(isinstance(e, ev.ServerReady) for e in events)
+
+
+async def test_the_end_of_a_log_that_does_not_grow_is_told(tmp_path: Path, host: LocalHost) -> None:
+    """What is judged by time alone, a stall, waits for it."""
+    path = tmp_path / "server.log"
+    path.write_bytes(LINE)
+
+    def log(events: list[ev.Event]) -> LogState:
+        return fold_all(State(servers={"s": known}), events).servers["s"].log
+
+    known = ServerState(process=ServerProcess(key="s"))
+    events = await gather_until(make(path), host, lambda e: log(e).live, lambda: None)
+    assert text_of(events) == LINE
+    assert (log(events).read_at, log(events).received) == (1.0, len(LINE))
 
 
 def write_once(write: Callable[[], None]) -> Callable[[], None]:

@@ -55,6 +55,9 @@ class Hiding:
             yield from self._cut(server)
 
     def _log(self, event: LogText) -> Iterator[Event]:
+        if not event.data:
+            yield event
+            return
         lines = self._lines.setdefault(event.server, _Lines())
         lines.last = event
         begin, text = lines.feed(event.start, event.data, self.literals)

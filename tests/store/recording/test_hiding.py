@@ -129,7 +129,7 @@ def test_what_is_no_secret_stays(kind: type, data: st.DataObject) -> None:
     hiding = Hiding()
     shown = [*hiding.take([event]), *hiding.rest()]
     if isinstance(event, ev.LogText) and not event.data:
-        assert shown == []
+        assert shown == [event]  # the end of the log was reached
     elif not isinstance(event, ev.LogText):
         assert shown == [event] or "key" in repr(event).lower() or "pass" in repr(event).lower()
 
