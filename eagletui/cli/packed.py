@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from eagletui.engine.summary import BLOCK
 from eagletui.model.errors import EagletuiError
 from eagletui.model.text import visible
-
-BLOCK = 3 << 18
 
 # First bytes → how such a file is opened.
 _PACKED: dict[bytes, Callable[[Any], Any]] = {

@@ -30,7 +30,7 @@ def amounts(values: Sequence[float]) -> Amounts | None:
 
 
 class Running:
-    """Amounts of many pieces, one after the other. Their sum is as exact as that of the numbers."""
+    """Amounts of many pieces, one after the other; their mean is that of the numbers."""
 
     def __init__(self) -> None:
         self._whole: Amounts | None = None

@@ -11,18 +11,20 @@ time, a number is read from the eight bytes it begins, and tells where the next 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
+
+# NumPy's library for matrices, which nothing here needs, else starts a thread on every core, and
+# they spin: two seconds of processor time on 16 cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import numpy.typing as npt
 
 from eagletui.engine.amounts import Amounts
-
-# Afterwards glibc keeps so much memory for the arrays of the next block, which would otherwise be
-# given back and asked for again at every one: a third of the time.
-np.empty(16 << 20, np.uint8)
+from eagletui.engine.logline import DIGITS_TO_ZERO
 
 _Ints: TypeAlias = npt.NDArray[np.int64]
 _Words: TypeAlias = npt.NDArray[np.uint64]
@@ -41,10 +43,10 @@ _AFTER_THE_DAY = len("[2026-02-24 ")
 _LIMITED = {1: 2, 2: 5, 3: 5}  # group of `_STAMP` → the greatest digit
 _DIGIT_OR_COLON = 10  # the colon follows the 9
 _LONGEST_PLAIN = 256
+_KEPT_MEMORY = 16 << 20
 _PLACES = np.arange(_LONGEST_PLAIN, dtype=np.uint8)
 # It changes with the release, and a file may hold the logs of two.
 _MARK = re.compile(rb"(?<=\] Decode batch)[.,]|(?<=\] Prefill batch)[.,]")
-_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 # Decimals below ten are part of a text: nearly all of usages, rates and accept lengths are.
 _CHANGES = re.compile(
     rb"(?<=: )(?:(?P<small>[0-9]\.[0-9]{1,5})|(?P<number>[0-9]{1,8}(?:\.(?P<fraction>[0-9]{1,5}))?)"
@@ -180,8 +182,9 @@ class ColumnForm:
 
 
 def form_key(line: bytes) -> bytes:
-    """Lines with the same key have the same form, where they have one; and the reverse holds."""
-    return line[:_AFTER_THE_DAY] + _CHANGES.sub(_class, line).translate(_ZERO)
+    """Lines with the same key have the same form, where they have one."""
+    line = _MARK.sub(b",", line)
+    return line[:_AFTER_THE_DAY] + _CHANGES.sub(_class, line).translate(DIGITS_TO_ZERO)
 
 
 def _class(change: re.Match[bytes]) -> bytes:
@@ -200,6 +203,7 @@ def form_of(line: bytes, pairs: Mapping[str, str], places: Sequence[int]) -> Col
         places: where the numbers that are asked for begin.
     """
     stamp = _STAMP.match(line)
+    # A name with a digit in it could be another with another digit.
     if stamp is None or not line.isascii() or any(map(_has_digit, pairs)):
         return None
     values = list(_CHANGES.finditer(line, stamp.end()))
@@ -208,6 +212,9 @@ def form_of(line: bytes, pairs: Mapping[str, str], places: Sequence[int]) -> Col
         return None
     if any(value.end() - value.start() > _WORD for value in values):
         return None
+    # Once so much was given back, glibc keeps the memory of a block's arrays for the next block's,
+    # instead of asking for each page again: 350,000 in a log of 1 GB, a fifth of the time.
+    np.empty(_KEPT_MEMORY, np.uint8)
     return ColumnForm(line, places)
 
 
@@ -362,28 +369,22 @@ def _words(text: bytes) -> _Words:
     return words
 
 
-def _word(text: bytes) -> np.uint64:
-    word: np.uint64 = np.uint64(int.from_bytes(text, "little"))
-    return word
+def _word(text: bytes) -> int:
+    return int.from_bytes(text, "little")
 
 
-def _last(count: int) -> np.uint64:
+def _last(count: int) -> int:
     """The bits of the last so many bytes of a word."""
-    bits: np.uint64 = _word((b"\xff" * count).rjust(_WORD, b"\0"))
-    return bits
+    return _word((b"\xff" * count).rjust(_WORD, b"\0"))
 
 
-_ZEROS = _word(b"0" * _WORD)
+_ASCII_ZEROS = _word(b"0" * _WORD)
+_ASCII_DOTS = _word(b"." * _WORD)
 _HIGH = _word(b"\xf0" * _WORD)
 _SIXES = _word(b"\x06" * _WORD)
 _TRUE_BITS, _FALSE_BITS = _word(b"\xff" * 4), _word(b"\xff" * 5)
-_TRUE, _FALSE = (_word(b"True") ^ _ZEROS) & _TRUE_BITS, (_word(b"False") ^ _ZEROS) & _FALSE_BITS
-_FIRST = np.uint64(0xFF)
-_ONE, _THREE, _EIGHT, _TEN, _SIXTEEN, _THIRTY_TWO = map(np.uint64, (1, 3, 8, 10, 16, 32))
-_WHOLE = np.uint64(64)
-_PAIR = np.uint64(0x000000FF_000000FF)
-_HUNDREDS = np.uint64(100 + (1_000_000 << 32))
-_ONES = np.uint64(1 + (10_000 << 32))
+_TRUE = (_word(b"True") ^ _ASCII_ZEROS) & _TRUE_BITS
+_FALSE = (_word(b"False") ^ _ASCII_ZEROS) & _FALSE_BITS
 
 
 class _Number:
@@ -392,11 +393,11 @@ class _Number:
     def __init__(self, decimals: int) -> None:
         self.decimals = decimals
         # Of a number that ends in the last byte of a word.
-        self._point = _last(decimals + 1) ^ _last(decimals) if decimals else np.uint64(0)
-        self._dot = (_word(b"." * _WORD) ^ _ZEROS) & self._point
+        self._point = _last(decimals + 1) ^ _last(decimals) if decimals else 0
+        self._dot = (_ASCII_DOTS ^ _ASCII_ZEROS) & self._point
         self._fraction = _last(decimals)
-        self._whole = ~(self._point | self._fraction)
-        self._behind = np.uint64(decimals + 1 if decimals else 0)
+        self._whole = _last(_WORD) ^ (self._point | self._fraction)
+        self._behind = decimals + 1 if decimals else 0
 
     def widths(self, seen: _Words, wrong: _Words) -> _Words:
         """How long each number is; what begins with no digit is marked.
@@ -406,25 +407,25 @@ class _Number:
             wrong: for the marks.
         """
         odd = _odd(seen)  # may be wrong behind the first that is none
-        wrong |= odd & _FIRST
-        odd &= ~odd + _ONE  # its lowest bit
-        odd -= _ONE
+        wrong |= odd & 0xFF
+        odd &= ~odd + 1  # its lowest bit
+        odd -= 1
         widths: _Words = np.bitwise_count(odd).astype(np.uint64)
-        widths >>= _THREE
+        widths >>= 3
         widths += self._behind
         return widths
 
     def digits(self, seen: _Words, widths: _Words, wrong: _Words) -> _Words:
         """Their digits, each in its byte and the last in the last; what is no number is marked."""
         # Where it is too long nothing is left, and no point.
-        digits: _Words = seen << (_WHOLE - (widths << _THREE))
+        digits: _Words = np.left_shift(seen, 64 - (widths << 3))
         if self.decimals:
             point = digits & self._point
             point ^= self._dot
             wrong |= point
-            fraction = digits & self._fraction
+            fraction: _Words = np.bitwise_and(digits, self._fraction)
             digits &= self._whole
-            digits <<= _EIGHT
+            digits <<= 8
             digits |= fraction
             wrong |= _odd(fraction)
         return digits
@@ -454,12 +455,12 @@ class _Small(NamedTuple):
     def digits(self, seen: _Words) -> _Words:
         """Its digits, each in its byte, the last in the last."""
         first, shift = divmod(self.at, _WORD)
-        words: _Words = seen[:, first] >> np.uint64(8 * shift)
+        words: _Words = np.right_shift(seen[:, first], 8 * shift)
         if shift + self.decimals + 2 > _WORD:
-            words |= seen[:, first + 1] << np.uint64(8 * (_WORD - shift))
-        whole = (words & np.uint64(0xFF)) << np.uint64(8 * (_WORD - 1 - self.decimals))
-        words >>= _SIXTEEN
-        words <<= np.uint64(8 * (_WORD - self.decimals))
+            words |= seen[:, first + 1] << (8 * (_WORD - shift))
+        whole = (words & 0xFF) << (8 * (_WORD - 1 - self.decimals))
+        words >>= 16
+        words <<= 8 * (_WORD - self.decimals)
         words |= whole
         return words
 
@@ -474,14 +475,14 @@ def _odd(digits: _Words) -> _Words:
 
 def _number(digits: _Words) -> _Ints:
     """Eight digits each, the first in the lowest byte: pairs, then fours, then all of them."""
-    pairs: _Words = digits * _TEN
-    pairs += digits >> _EIGHT
-    low = (pairs >> _SIXTEEN) & _PAIR
-    pairs &= _PAIR
-    pairs *= _HUNDREDS
-    low *= _ONES
+    pairs: _Words = digits * 10
+    pairs += digits >> 8
+    low = (pairs >> 16) & 0x000000FF_000000FF
+    pairs &= 0x000000FF_000000FF
+    pairs *= 100 + (1_000_000 << 32)
+    low *= 1 + (10_000 << 32)
     pairs += low
-    pairs >>= _THIRTY_TWO
+    pairs >>= 32
     numbers: _Ints = pairs.view(np.int64)
     return numbers
 

@@ -33,6 +33,10 @@ _BAR = re.compile(
 )
 
 
+DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
+"""For `bytes.translate`: lines that differ in their digits alone become the same."""
+
+
 class Record(NamedTuple):
     """A line with SGLang's prefix taken off.
 

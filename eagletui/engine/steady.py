@@ -25,7 +25,7 @@ import msgspec
 from eagletui.engine.acceptance import USELESS_BELOW
 from eagletui.engine.amounts import Amounts, amounts
 from eagletui.engine.bars import holds_only_bars
-from eagletui.engine.logline import is_access, read_batch, read_record, read_stamp
+from eagletui.engine.logline import DIGITS_TO_ZERO, is_access, read_batch, read_record, read_stamp
 from eagletui.engine.messages import means_nothing
 from eagletui.engine.splitter import RECORD_START, logical, plain
 
@@ -42,7 +42,6 @@ _OPENING = (b"Traceback (most recent call last)", b"usage: ")
 _DECODE_MESSAGE = re.compile(RECORD_START.pattern + rb"(" + DECODE_LITERAL + rb"[^\n]*)")
 _STAMP = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
-_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONGEST = 1024  # no line of a usual shape is longer
 _MOST_SHAPES = 4096
 _MOST_FORMS = 64
@@ -148,6 +147,7 @@ class SteadyReader:
         """Where lines of many forms are mixed, no form pays."""
         self._misses += 1
         if self._misses >= _MISSES:
+            self._misses = 0
             self._form = None
             self._until_columns = _PAUSE
 
@@ -193,7 +193,7 @@ class SteadyReader:
 
     def _by_shape(self, block: bytes) -> Steady | None:
         lines = block.split(b"\n")
-        shapes = block.translate(_ZEROS).split(b"\n")
+        shapes = block.translate(DIGITS_TO_ZERO).split(b"\n")
         lines.pop()
         shapes.pop()
         cuts = list(map(self._cuts.get, shapes, repeat(_unknown)))
@@ -250,10 +250,10 @@ def _in_any_order(others: list[bytes], block: bytes) -> bool:
     joined = plain(b"\n".join(line for line in others if not holds_only_bars(line)))
     if any(text in joined for text in _READ_IN_FULL):
         return False
-    return not any(text in joined for text in _OPENING) or _stamps_exist(block)
+    return not any(text in joined for text in _OPENING) or stamps_exist(block)
 
 
-def _stamps_exist(block: bytes) -> bool:
+def stamps_exist(block: bytes) -> bool:
     """Whether every stamp names a time that there is."""
     return all(read_stamp(text.decode()) is not None for text in set(_STAMP.findall(block)))
 
@@ -335,7 +335,7 @@ def _form_of(line: bytes) -> ColumnForm | None:
 
 def decode_messages(block: bytes) -> Iterator[str]:
     """The messages of the decode lines, in order; of those with the same shape the first alone."""
-    for message in dict.fromkeys(_DECODE_MESSAGE.findall(block.translate(_ZEROS))):
+    for message in dict.fromkeys(_DECODE_MESSAGE.findall(block.translate(DIGITS_TO_ZERO))):
         yield message.decode("utf-8", "replace")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eagletui.engine.steady import SteadyReader
-from eagletui.engine.summary import LogSummary, summarise
+from eagletui.engine.summary import SMALL, LogSummary, Summariser, summarise
 from tests.engine.logs import NAMES, in_bulk, recorded
 from tests.engine.made_log import made_blocks
 
@@ -256,3 +256,28 @@ def test_ten_megabytes_without_a_newline() -> None:
 def test_any_bytes_anywhere(noise: bytes, size: int, place: int) -> None:
     data = LAUNCH[:place] + noise + LAUNCH[place : place + 3000]
     assert in_bulk(chunked(data, size * 50)) == summarise([data], fast=False)
+
+
+class Counting(Summariser):
+    """How many bytes were read line by line."""
+
+    slowly = 0
+
+    def _read(self, data: bytes) -> None:
+        self.slowly += len(data)
+        super()._read(data)
+
+
+@pytest.mark.parametrize("columns_after", [0, 1 << 30])
+@pytest.mark.parametrize(
+    "notable",
+    [b"Traceback (most recent call last):\nOSError: x", b"server_args=", b"Decode batch, #x: 1"],
+)
+def test_little_of_a_large_block_is_read_line_by_line(columns_after: int, notable: bytes) -> None:
+    usual = b"".join(made_blocks(1 << 20, decode=1.0))
+    summariser = Counting(columns_after=columns_after)
+    summariser.feed(usual)
+    before = summariser.slowly
+    middle = usual.find(b"\n", len(usual) // 2) + 1
+    summariser.feed(usual[:middle] + b"[2026-02-24 10:00:01] " + notable + b"\n" + usual[middle:])
+    assert 0 < summariser.slowly - before <= 2 * SMALL
