@@ -230,7 +230,7 @@ def _with_it(name: str) -> str:
 
 def _cell(told: _Told, before: Sequence[Cell]) -> Cell:
     line = told.line
-    concurrency = line.max_concurrency or max(1, round(_number(line.concurrency) or 1.0))
+    concurrency = line.max_concurrency or max(1, round(line.concurrency or 1.0))
     accept = _number(line.accept_length)
     requests = _requests(line)
     return Cell(

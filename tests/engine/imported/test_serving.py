@@ -237,6 +237,10 @@ def test_a_server_without_speculation_has_accept_length_one() -> None:
         ({"output_throughput": math.inf}, "output_throughput is inf"),
         ({"output_throughput": math.nan}, "output_throughput is nan"),
         ({"max_concurrency": -8}, "max_concurrency is -8"),
+        ({"max_concurrency": None, "concurrency": -8.0}, "concurrency is -8; it must be 0 or more"),
+        ({"max_concurrency": 0, "concurrency": -8.0}, "concurrency is -8"),
+        ({"max_concurrency": None, "concurrency": math.nan}, "concurrency is nan"),
+        ({"concurrency": math.inf}, "concurrency is inf"),
         ({"completed": 4, **DETAILS}, "completed is 4, of 3 requests in output_lens"),
     ],
 )
