@@ -205,9 +205,9 @@ def _plausible(line: _Line, row: dict[str, Any], number: int) -> _Told:
     if len(set(lengths.values())) > 1:
         left_out.append(f"{', '.join(lengths)} are of unlike lengths: they are left out.")
         wrong.update(lengths)
-    elif "output_lens" in lengths and line.completed > lengths["output_lens"]:
+    elif lengths and line.completed > (asked := max(lengths.values())):
         raise ImportProblem(
-            f"completed is {line.completed}, of {lengths['output_lens']} requests in output_lens.",
+            f"completed is {line.completed}, of {asked} requests in {next(iter(lengths))}.",
             line=number,
             advice=IMPOSSIBLE,
         )

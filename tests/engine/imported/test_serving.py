@@ -139,6 +139,7 @@ def test_details_make_requests() -> None:
 
 
 def test_columns_that_do_not_fit_together_leave_the_summary() -> None:
+    """How many were asked is not known of them: 64 completed may be right."""
     details = {"output_lens": [3], "ttfts": [0.5, 0.6], "itls": [[], []]}
     (run,) = _runs({**LINE, **details})
     (cell,) = run.cells
@@ -241,7 +242,9 @@ def test_a_server_without_speculation_has_accept_length_one() -> None:
         ({"max_concurrency": 0, "concurrency": -8.0}, "concurrency is -8"),
         ({"max_concurrency": None, "concurrency": math.nan}, "concurrency is nan"),
         ({"concurrency": math.inf}, "concurrency is inf"),
-        ({"completed": 4, **DETAILS}, "completed is 4, of 3 requests in output_lens"),
+        ({"completed": 4, **DETAILS}, "completed is 4, of 3 requests in input_lens"),
+        ({"completed": 2, "errors": ["x"]}, "completed is 2, of 1 requests in errors"),
+        ({"completed": 3, "ttfts": [0.1], "itls": [[]]}, "completed is 3, of 1 requests in ttfts"),
     ],
 )
 def test_a_line_that_is_wrong_is_said(change: dict[str, Any], said: str) -> None:
