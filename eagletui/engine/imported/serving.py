@@ -265,15 +265,11 @@ def _cell(told: _Told, before: Sequence[Cell]) -> Cell:
 
 
 def _requests(line: _Line) -> tuple[Sent, ...]:
-    """Each request, where all columns are there and of one length."""
-    columns = (line.output_lens, line.ttfts, line.itls)
-    if any(column is None for column in columns):
+    """Each request, where its columns are there: they are of one length, or were left out."""
+    if line.output_lens is None or line.ttfts is None or line.itls is None:
         return ()
-    outputs, ttfts, itls = line.output_lens or [], line.ttfts or [], line.itls or []
-    inputs: Sequence[int | None] = line.input_lens or [None] * len(outputs)
-    errors = line.errors or [""] * len(outputs)
-    if {len(ttfts), len(itls), len(inputs), len(errors)} != {len(outputs)}:
-        return ()
+    inputs: Sequence[int | None] = line.input_lens or [None] * len(line.output_lens)
+    errors = line.errors or [""] * len(line.output_lens)
     return tuple(
         Sent(began=0.0, prompt_tokens=prompt, error=safe(error)[:200] or "no tokens")
         if error or tokens < 1
@@ -285,7 +281,7 @@ def _requests(line: _Line) -> tuple[Sent, ...]:
             output_tokens=tokens,
         )
         for prompt, tokens, ttft, gaps, error in zip(
-            inputs, outputs, ttfts, itls, errors, strict=True
+            inputs, line.output_lens, line.ttfts, line.itls, errors, strict=True
         )
     )
 
