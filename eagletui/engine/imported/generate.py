@@ -94,7 +94,7 @@ def run_of_replies(rows: Iterable[tuple[int, Any]], *, run: str, name: str, sour
         source: the file's path.
 
     Raises:
-        ImportProblem: a line is no reply, or none was served.
+        ImportProblem: a line is no reply, none was served, or they are not of one measurement.
     """
     served: list[_Served] = []
     failed: list[Sent] = []
@@ -137,6 +137,12 @@ def _run(served: list[_Served], failed: list[Sent], *, run: str, name: str, sour
         start, seconds = 0.0, sum(one.latency or 0.0 for one in served)
         began, concurrency = [0.0] * len(served), 1
         warnings.append(_untimed(served))
+    for fault in faults("Cell", {"seconds": seconds}):
+        raise ImportProblem(
+            f"The replies are not of one measurement: from the first to the last, {fault.words}.",
+            advice="Import those of each measurement by themselves; nothing of the file was "
+            "imported.",
+        )
     if silent := sum(one.latency is None for one in served):
         warnings.append(
             f"{silent} of {len(served)} replies tell no latency: their tokens count, and no time."

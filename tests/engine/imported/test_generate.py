@@ -136,6 +136,18 @@ def test_what_is_no_reply_is_said_with_its_line(row: object, said: str) -> None:
     assert problem.value.line == 2
 
 
+def test_replies_of_more_than_one_measurement_are_said() -> None:
+    """Two years apart: exported, eagletui's own file would be refused."""
+    rows = [_reply(response_sent_to_client_ts=at) for at in (1.7e9, 1.764e9)]
+    with pytest.raises(ImportProblem) as problem:
+        _run(rows)
+    assert str(problem.value) == (
+        "The replies are not of one measurement: from the first to the last, seconds is 6.4e+07; "
+        "it must be 0 or more and at most 10000000 seconds.\n"
+        "Import those of each measurement by themselves; nothing of the file was imported."
+    )
+
+
 def test_errors_alone_are_no_run() -> None:
     with pytest.raises(ImportProblem, match="served"):
         _run([{"error": "x"}])
