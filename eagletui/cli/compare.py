@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -116,12 +117,17 @@ def report_text(form: str, found: Found, database: Database) -> str:
     return "".join(f"{line}\n" for line in lines).lstrip("\n")
 
 
-def nothing_left(gone: Sequence[Gone]) -> RunNotFound:
-    """That none of a comparison's runs is kept any more."""
+def forgetting(name: str) -> str:
+    """How a saved comparison is taken away."""
+    return f"`eagletui compare --forget {shlex.quote(visible(name))}` takes it away."
+
+
+def nothing_left(gone: Sequence[Gone], name: str = "") -> RunNotFound:
+    """That none of a comparison's runs is kept any more; `name` where it was saved."""
     return RunNotFound(
         "Nothing is left of this comparison.",
         meaning=gone_words(gone),
-        advice="`eagletui compare --forget NAME` takes it away.",
+        advice=forgetting(name) if name else "`eagletui runs list` shows what is kept.",
     )
 
 
@@ -138,12 +144,12 @@ def _chosen(
             raise RunsDamaged(
                 f"Comparison {saved.name} can't be read.",
                 meaning="Its row is damaged; the runs are not.",
-                advice=f"Name the runs; `eagletui compare --forget {saved.name}` takes it away.",
+                advice=f"Name the runs; {forgetting(saved.name)}",
             )
         gone = kept.gone(saved.runs, saved.baseline)
         lost = {one.id for one in gone}
         if lost >= set(saved.runs):
-            raise nothing_left(gone)
+            raise nothing_left(gone, saved.name)
         words = [run for run in saved.runs if run not in lost]
         if baseline is None and saved.baseline not in lost:
             baseline = saved.baseline

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from eagletui.cli.compare import nothing_left, report_text
+from eagletui.cli.compare import forgetting, nothing_left, report_text
 from eagletui.cli.run_export import write_export
 from eagletui.cli.run_store import open_runs
 from eagletui.model.compare import Comparison, compare
@@ -105,15 +105,15 @@ class DiskShelf:
                 raise RunsDamaged(
                     f"This comparison in {database.path} can't be read.",
                     meaning="Its row is damaged; the runs are not.",
-                    advice="Mark the runs and compare them again; `eagletui compare --forget NAME`"
-                    " takes it away.",
+                    advice="Mark the runs and compare them again; "
+                    + forgetting(_saved_as(kept, runs) or "NAME"),
                 )
             with database.read():  # one view: none is removed between the question and the answer
                 gone = kept.gone(runs, baseline)
                 lost = {one.id for one in gone}
                 left = [kept.get(run) for run in runs if run not in lost]
             if not left:
-                raise nothing_left(gone)
+                raise nothing_left(gone, _saved_as(kept, runs))
             found = compare(left, None if baseline in lost else baseline)
             return found._replace(gone=gone)
 
@@ -213,6 +213,12 @@ async def _on_disk(work: Callable[[Database, Runs], _T]) -> _T:
             ) from error
 
     return await asyncio.to_thread(run)
+
+
+def _saved_as(kept: Runs, runs: Sequence[str]) -> str:
+    """The name of the saved comparison of these runs; "" for none, or several."""
+    names = [one.name for one in kept.comparisons() if one.runs == tuple(runs)]
+    return names[0] if len(names) == 1 else ""
 
 
 def kept_run(run: Run) -> KeptRun:

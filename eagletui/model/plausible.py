@@ -105,8 +105,8 @@ PLAUSIBLE: Mapping[str, Mapping[str, Rule]] = {
         **_needed(COUNT, "completed"),
         **_needed(TOKENS, "total_output_tokens"),
         **_needed(SPEED, "output_throughput"),
-        **_needed(NO_LIMIT, "max_concurrency"),
-        **_beside(NO_LIMIT, "concurrency"),
+        # The second stands for the first where there is no limit.
+        **_needed(NO_LIMIT, "max_concurrency", "concurrency"),
         **_beside(RATE, "request_rate"),
         **_beside(ACCEPT, "accept_length"),
         **_beside(COUNT, "accept_histogram"),

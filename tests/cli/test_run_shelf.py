@@ -171,6 +171,12 @@ async def test_a_comparison_tells_the_runs_that_were_removed(shelf: DiskShelf) -
     with pytest.raises(EagletuiError, match="Nothing is left") as caught:
         await shelf.compare((OLD.id,), None)
     assert caught.value.meaning == f"Removed meanwhile and missing here: {OLD.id} (old)."
+    assert caught.value.advice == "`eagletui runs list` shows what is kept."
+    with Database(runs_file()) as database:
+        Runs(database).remove(NEW.id)
+    with pytest.raises(EagletuiError, match="Nothing is left") as caught:
+        await shelf.compare((OLD.id, NEW.id), OLD.id)
+    assert caught.value.advice == "`eagletui compare --forget both` takes it away."
 
 
 @pytest.mark.parametrize(("form", "begins"), [("md", "| "), ("html", "<!DOCTYPE html>")])
@@ -197,6 +203,20 @@ async def test_a_folder_that_is_gone_is_said(shelf: DiskShelf, tmp_path: Path) -
     compared = await shelf.compare([OLD.id, NEW.id], None)
     with pytest.raises(EagletuiError):
         await DiskShelf(tmp_path / "gone").report(compared, "html")
+
+
+async def test_a_comparison_that_is_damaged_says_how_it_is_taken_away(shelf: DiskShelf) -> None:
+    for name, said in (("night \x1b[31m1", "'night 1'"), ("day", "NAME")):
+        with Database(runs_file()) as database:
+            Runs(database).save_comparison(
+                Comparison(name=name, saved=1.0, runs=(), baseline=OLD.id)
+            )
+        with pytest.raises(EagletuiError, match="can't be read") as caught:
+            await shelf.compare((), None)
+        assert caught.value.advice == (
+            "Mark the runs and compare them again; "
+            f"`eagletui compare --forget {said}` takes it away."
+        )
 
 
 @pytest.mark.parametrize("table", ["runs", "cells"])

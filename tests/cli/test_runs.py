@@ -451,17 +451,17 @@ def test_a_saved_comparison_opens_without_the_run_that_was_removed(kept: Runs, f
 
 def test_of_a_comparison_one_run_may_be_left_or_none(kept: Runs) -> None:
     first, second = NAMES[:2]
-    run("compare", first, second, "--save", "both")
+    run("compare", first, second, "--save", "both of them")
     gone = kept.id(first), kept.id(second)
     run("runs", "rm", first, "--yes")
-    found = document("compare", "both")
+    found = document("compare", "both of them")
     assert [one["name"] for one in found["runs"]] == [second]
     assert found["gone"] == [{"id": gone[0], "name": first, "baseline": True}]
     run("runs", "rm", second, "--yes")
-    said = run("compare", "both", status=2).stderr
+    said = run("compare", "both of them", status=2).stderr
     assert "Nothing is left of this comparison." in said
     assert f"{gone[0]} ({first}), the baseline; {gone[1]} ({second})." in said
-    assert "`eagletui compare --forget NAME` takes it away." in said
+    assert "`eagletui compare --forget 'both of them'` takes it away." in said
 
 
 def test_a_saved_comparison_is_forgotten_and_its_runs_stay(kept: Runs) -> None:

@@ -44,8 +44,11 @@ class _Meta(msgspec.Struct):
         return tuple(self.spec_correct_drafts_histogram or self.spec_accept_histogram or ())
 
     @property
-    def ended(self) -> float | None:
-        return self.response_sent_to_client_ts or self.request_finished_ts
+    def ended(self) -> tuple[str, float | None]:
+        """When it ended, behind the name of the field that says so."""
+        if self.response_sent_to_client_ts:
+            return "response_sent_to_client_ts", self.response_sent_to_client_ts
+        return "request_finished_ts", self.request_finished_ts
 
 
 class _Reply(msgspec.Struct):
@@ -91,7 +94,7 @@ def run_of_replies(rows: Iterable[tuple[int, Any]], *, run: str, name: str, sour
         source: the file's path.
 
     Raises:
-        ImportProblem: a line is no reply, or none was served.
+        ImportProblem: a line is no reply, none was served, or they are not of one measurement.
     """
     served: list[_Served] = []
     failed: list[Sent] = []
@@ -112,7 +115,7 @@ def run_of_replies(rows: Iterable[tuple[int, Any]], *, run: str, name: str, sour
             _Served(
                 reply.meta_info,
                 reply.latency,
-                _timed(reply),
+                _timed(reply, line),
                 _distinct_bigrams(words),
                 tail_bigrams(words),
             )
@@ -133,7 +136,13 @@ def _run(served: list[_Served], failed: list[Sent], *, run: str, name: str, sour
     else:
         start, seconds = 0.0, sum(one.latency or 0.0 for one in served)
         began, concurrency = [0.0] * len(served), 1
-        warnings.append("The replies have no times; they are taken as sent one after the other.")
+        warnings.append(_untimed(served))
+    for fault in faults("Cell", {"seconds": seconds}):
+        raise ImportProblem(
+            f"The replies are not of one measurement: from the first to the last, {fault.words}.",
+            advice="Import those of each measurement by themselves; nothing of the file was "
+            "imported.",
+        )
     if silent := sum(one.latency is None for one in served):
         warnings.append(
             f"{silent} of {len(served)} replies tell no latency: their tokens count, and no time."
@@ -178,13 +187,36 @@ def _run(served: list[_Served], failed: list[Sent], *, run: str, name: str, sour
     )
 
 
-def _timed(reply: _Reply) -> _Timed | None:
-    ended, latency = reply.meta_info.ended, reply.latency
-    received = reply.meta_info.request_received_ts
-    # Of times that contradict each other nobody knows which one is wrong.
-    if ended is None or latency is None or ended < max(latency, received or 0.0):
+def _timed(reply: _Reply, line: int) -> _Timed | None:
+    """When it was served; None where it does not say.
+
+    Raises:
+        ImportProblem: its times contradict each other, and nobody knows which one is wrong.
+    """
+    name, ended = reply.meta_info.ended
+    received, latency = reply.meta_info.request_received_ts, reply.latency
+    if not ended:
         return None
+    if received is not None and received > ended:
+        said = f"request_received_ts is {received:.15g}, after {name}, {ended:.15g}."
+        raise ImportProblem(said, line=line, advice=IMPOSSIBLE)
+    if latency is None:
+        return None
+    if latency > ended:
+        said = f"{name} is {ended:.15g}, and it took {latency:.15g} seconds until then."
+        raise ImportProblem(said, line=line, advice=IMPOSSIBLE)
     return _Timed(ended - latency, ended - latency if received is None else received, ended)
+
+
+def _untimed(served: list[_Served]) -> str:
+    """That not all replies say when they were served, and what they are taken for."""
+    if not any(one.meta.ended[1] for one in served):
+        return "The replies have no times; they are taken as sent one after the other."
+    silent = sum(one.times is None for one in served)
+    return (
+        f"{silent} of {len(served)} replies have no times or no latency; "
+        "all are taken as sent one after the other."
+    )
 
 
 def _most_at_once(times: list[_Timed]) -> int:

@@ -205,9 +205,9 @@ def _plausible(line: _Line, row: dict[str, Any], number: int) -> _Told:
     if len(set(lengths.values())) > 1:
         left_out.append(f"{', '.join(lengths)} are of unlike lengths: they are left out.")
         wrong.update(lengths)
-    elif "output_lens" in lengths and line.completed > lengths["output_lens"]:
+    elif lengths and line.completed > (asked := max(lengths.values())):
         raise ImportProblem(
-            f"completed is {line.completed}, of {lengths['output_lens']} requests in output_lens.",
+            f"completed is {line.completed}, of {asked} requests in {next(iter(lengths))}.",
             line=number,
             advice=IMPOSSIBLE,
         )
@@ -230,7 +230,7 @@ def _with_it(name: str) -> str:
 
 def _cell(told: _Told, before: Sequence[Cell]) -> Cell:
     line = told.line
-    concurrency = line.max_concurrency or max(1, round(_number(line.concurrency) or 1.0))
+    concurrency = line.max_concurrency or max(1, round(line.concurrency or 1.0))
     accept = _number(line.accept_length)
     requests = _requests(line)
     return Cell(
@@ -265,15 +265,11 @@ def _cell(told: _Told, before: Sequence[Cell]) -> Cell:
 
 
 def _requests(line: _Line) -> tuple[Sent, ...]:
-    """Each request, where all columns are there and of one length."""
-    columns = (line.output_lens, line.ttfts, line.itls)
-    if any(column is None for column in columns):
+    """Each request, where its columns are there: they are of one length, or were left out."""
+    if line.output_lens is None or line.ttfts is None or line.itls is None:
         return ()
-    outputs, ttfts, itls = line.output_lens or [], line.ttfts or [], line.itls or []
-    inputs: Sequence[int | None] = line.input_lens or [None] * len(outputs)
-    errors = line.errors or [""] * len(outputs)
-    if {len(ttfts), len(itls), len(inputs), len(errors)} != {len(outputs)}:
-        return ()
+    inputs: Sequence[int | None] = line.input_lens or [None] * len(line.output_lens)
+    errors = line.errors or [""] * len(line.output_lens)
     return tuple(
         Sent(began=0.0, prompt_tokens=prompt, error=safe(error)[:200] or "no tokens")
         if error or tokens < 1
@@ -285,7 +281,7 @@ def _requests(line: _Line) -> tuple[Sent, ...]:
             output_tokens=tokens,
         )
         for prompt, tokens, ttft, gaps, error in zip(
-            inputs, outputs, ttfts, itls, errors, strict=True
+            inputs, line.output_lens, line.ttfts, line.itls, errors, strict=True
         )
     )
 

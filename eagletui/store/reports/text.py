@@ -123,8 +123,8 @@ _COLUMNS = (
 )  # fmt: skip
 _FORMULA = ("'", "=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """How a formula begins; some spreadsheets take the wide forms as well."""
-_KEPT = re.compile("([\n\t])")
-"""What moves nothing but a line's end, and is kept in a field."""
+_KEPT = re.compile("(\r\n|\n|\t)")
+"""What moves nothing but a line's end, and is kept in a field; a `\\r` alone would."""
 
 
 def csv_text(comparison: Comparison) -> str:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from eagletui.model.base import Data
 from eagletui.model.errors import EagletuiError
-from eagletui.model.plausible import faults_within
+from eagletui.model.plausible import Fault, faults_within
 from eagletui.model.run import Run
 from eagletui.model.safe import safe
 from eagletui.model.secrets import mask_argv, mask_environment, mask_value
@@ -41,8 +41,8 @@ class ExportProblem(EagletuiError):
         line: 1-based.
     """
 
-    def __init__(self, what: str, *, line: int, advice: str = "") -> None:
-        super().__init__(f"Line {line}: {what}", advice=advice)
+    def __init__(self, what: str, *, line: int, meaning: str = "", advice: str = "") -> None:
+        super().__init__(f"Line {line}: {what}", meaning=meaning, advice=advice)
         self.line = line
 
 
@@ -144,12 +144,7 @@ def _run(value: object, number: int) -> Run:
     if not _ID.fullmatch(run.id):
         raise ExportProblem("its id is not twelve letters and digits.", line=number)
     for fault in faults_within(run):
-        raise ExportProblem(
-            f"{fault.words}.",
-            line=number,
-            advice="No eagletui writes that: export the run again; nothing of the file was "
-            "imported.",
-        )
+        raise _impossible(fault, run, number)
     known = run.surroundings
     arguments = mask_value("arguments", known.arguments)
     return replace(
@@ -163,6 +158,23 @@ def _run(value: object, number: int) -> Run:
             },
             environment=mask_environment(known.environment),
         ),
+    )
+
+
+def _impossible(fault: Fault, run: Run, number: int) -> ExportProblem:
+    """What helps depends on where the figure is from: exported again it would be the same one."""
+    if run.via == "import":
+        meaning = "An older eagletui took such figures over from other files; this one does not."
+        original = safe(run.source) or "the original file"
+        advice = f"Import {original} again, not what was made of it"
+    else:
+        meaning = "The file was changed after it was written, or this was measured wrongly."
+        advice = "Export the run again; where it is still so, measure again"
+    return ExportProblem(
+        f"{fault.words}.",
+        line=number,
+        meaning=meaning,
+        advice=f"{advice}; nothing of the file was imported.",
     )
 
 

@@ -65,21 +65,20 @@ def test_the_older_name_of_the_histogram_is_known() -> None:
 def test_replies_without_times_are_one_after_the_other() -> None:
     (cell,) = _run([_reply(), _reply(e2e_latency=2.0)]).cells
     assert (cell.concurrency, cell.seconds) == (1, 3.0)
-    assert "no times" in cell.warnings[0]
+    assert cell.warnings == (
+        "The replies have no times; they are taken as sent one after the other.",
+    )
 
 
-@pytest.mark.parametrize(
-    "times",
-    [
-        {"request_received_ts": 2000.0, "response_sent_to_client_ts": 1000.0},
-        {"request_received_ts": 1.0, "response_sent_to_client_ts": 0.5},
-    ],
-)
-def test_times_that_contradict_each_other_are_not_known(times: dict[str, float]) -> None:
-    reply = _reply(**times)
-    run = _run([reply])
-    assert (run.began, run.cells[0].concurrency, run.cells[0].seconds) == (0.0, 1, 1.0)
-    assert "no times" in run.cells[0].warnings[0]
+def test_a_reply_without_times_among_others_is_said() -> None:
+    timed = _reply(request_received_ts=1000.0, response_sent_to_client_ts=1001.5)
+    (cell,) = _run([timed, _reply(), timed]).cells
+    assert (cell.concurrency, cell.seconds) == (1, 3.0)
+    assert cell.warnings == (
+        "1 of 3 replies have no times or no latency; all are taken as sent one after the other.",
+    )
+    (cell,) = _run([timed, timed]).cells
+    assert (cell.concurrency, cell.seconds, cell.warnings) == (2, 1.0, ())
 
 
 def test_replies_without_a_latency_are_said() -> None:
@@ -115,6 +114,19 @@ def test_a_refused_request_is_a_failed_one() -> None:
         (_reply(prompt_tokens=-1), "prompt_tokens is -1"),
         (_reply(spec_verify_ct=-1), "spec_verify_ct is -1"),
         (_reply(request_received_ts=-1.0), "request_received_ts is -1"),
+        (
+            _reply(request_received_ts=1764500000.25, response_sent_to_client_ts=1764500000.125),
+            "request_received_ts is 1764500000.25, after response_sent_to_client_ts, "
+            "1764500000.125.\nTake the line out of the file",
+        ),
+        (
+            _reply(request_received_ts=2000.0, request_finished_ts=1000.0),
+            "request_received_ts is 2000, after request_finished_ts, 1000.",
+        ),
+        (
+            _reply(response_sent_to_client_ts=0.5),
+            "response_sent_to_client_ts is 0.5, and it took 1 seconds until then.",
+        ),
     ],
 )
 def test_what_is_no_reply_is_said_with_its_line(row: object, said: str) -> None:
@@ -122,6 +134,18 @@ def test_what_is_no_reply_is_said_with_its_line(row: object, said: str) -> None:
         _run([_reply(), row])
     assert said in str(problem.value)
     assert problem.value.line == 2
+
+
+def test_replies_of_more_than_one_measurement_are_said() -> None:
+    """Two years apart: exported, eagletui's own file would be refused."""
+    rows = [_reply(response_sent_to_client_ts=at) for at in (1.7e9, 1.764e9)]
+    with pytest.raises(ImportProblem) as problem:
+        _run(rows)
+    assert str(problem.value) == (
+        "The replies are not of one measurement: from the first to the last, seconds is 6.4e+07; "
+        "it must be 0 or more and at most 10000000 seconds.\n"
+        "Import those of each measurement by themselves; nothing of the file was imported."
+    )
 
 
 def test_errors_alone_are_no_run() -> None:

@@ -138,15 +138,31 @@ def test_details_make_requests() -> None:
     assert cell.itl_ms.p50 == pytest.approx(20.0)
 
 
-def test_columns_that_do_not_fit_together_leave_the_summary() -> None:
-    details = {"output_lens": [3], "ttfts": [0.5, 0.6], "itls": [[], []]}
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"output_lens": [3], "ttfts": [0.5, 0.6], "itls": [[0.1], []]},
+        *({**DETAILS, name: DETAILS[name][:-1]} for name in DETAILS),
+        *({**DETAILS, name: []} for name in DETAILS),
+    ],
+)
+def test_columns_that_do_not_fit_together_leave_the_summary(details: dict[str, Any]) -> None:
+    """How many were asked is not known of them: 64 completed may be right."""
     (run,) = _runs({**LINE, **details})
     (cell,) = run.cells
     assert cell.requests == ()
     assert cell.itl_ms is None
     assert cell.warnings == (
-        LIFETIME, "output_lens, ttfts, itls are of unlike lengths: they are left out.",
+        LIFETIME, f"{', '.join(details)} are of unlike lengths: they are left out.",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DETAILS)
+def test_a_column_that_is_missing_leaves_the_others(name: str) -> None:
+    details = {other: column for other, column in DETAILS.items() if other != name}
+    (cell,) = _runs({**LINE, **details, "completed": 2})[0].cells
+    assert cell.warnings == (LIFETIME,)
+    assert len(cell.requests) == (3 if name in {"input_lens", "errors"} else 0)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +253,13 @@ def test_a_server_without_speculation_has_accept_length_one() -> None:
         ({"output_throughput": math.inf}, "output_throughput is inf"),
         ({"output_throughput": math.nan}, "output_throughput is nan"),
         ({"max_concurrency": -8}, "max_concurrency is -8"),
-        ({"completed": 4, **DETAILS}, "completed is 4, of 3 requests in output_lens"),
+        ({"max_concurrency": None, "concurrency": -8.0}, "concurrency is -8; it must be 0 or more"),
+        ({"max_concurrency": 0, "concurrency": -8.0}, "concurrency is -8"),
+        ({"max_concurrency": None, "concurrency": math.nan}, "concurrency is nan"),
+        ({"concurrency": math.inf}, "concurrency is inf"),
+        ({"completed": 4, **DETAILS}, "completed is 4, of 3 requests in input_lens"),
+        ({"completed": 2, "errors": ["x"]}, "completed is 2, of 1 requests in errors"),
+        ({"completed": 3, "ttfts": [0.1], "itls": [[]]}, "completed is 3, of 1 requests in ttfts"),
     ],
 )
 def test_a_line_that_is_wrong_is_said(change: dict[str, Any], said: str) -> None:

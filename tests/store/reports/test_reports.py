@@ -243,6 +243,7 @@ NAMES_IN_A_CELL = (
     "=cmd()", "+1", "-1", "@SUM(1)", "\uff1dcmd()", " =cmd()", "\t=cmd()", "\n+1", "'=1", "'",
     "''a",
     " both ends ", "trailing ", "a,b;c", 'a "quote"', '"', '""', '"=1', "two\nlines", "\n", "\ta",
+    "two\r\nlines", "\r\n", "\r\n=1", "\n\r\n\t",
     "\u00e9\u4e2d", "1.5", "",
 )  # fmt: skip
 
@@ -268,8 +269,19 @@ def test_csv_gives_the_very_same_text_and_holds_no_formula(name: str, how: dict[
 def test_csv_gives_any_text_as_it_may_be_shown(name: str) -> None:
     read = _named_in_csv(name)
     assert not read.lstrip().startswith(("=", "+", "-", "@"))
-    shown = "\n".join("\t".join(map(visible, line.split("\t"))) for line in name.split("\n"))
+    shown = "\r\n".join(
+        "\n".join("\t".join(map(visible, part.split("\t"))) for part in line.split("\n"))
+        for line in name.split("\r\n")
+    )
     assert read.removeprefix("'") == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a\rb", "a·b"), ("a\r\r\nb", "a·\r\nb"), ("a\u200bb\u202e", "a·b·"), ("\x1b[31mred", "red")],
+)
+def test_csv_shows_what_nobody_sees_as_a_dot(name: str, shown: str) -> None:
+    assert _named_in_csv(name) == shown
 
 
 def test_csv_marks_only_what_needs_it() -> None:
