@@ -100,6 +100,8 @@ class Client(asyncssh.SSHClient):
         self._agent: asyncssh.SSHAgentClient | None = None
         self._silent = False
         self.tried: list[str] = []
+        self.unopened: set[str] = set()
+        """Locked keys that this hop went without."""
         self.shown: asyncssh.SSHKey | None = None
         self.ca_refused = False
         self.authenticating = False
@@ -198,6 +200,7 @@ class Client(asyncssh.SSHClient):
 
     async def _unlock(self, file: str) -> list[asyncssh.SSHKeyPair]:
         if file in self._ring.refused:
+            self.unopened.add(file)
             return []
         for attempt in range(TRIES):
             passphrase = await self._ask(f"Passphrase of {_short(file)}", again=attempt > 0)
@@ -224,6 +227,7 @@ class Client(asyncssh.SSHClient):
         else:
             self.tried.append(f"{_short(file)} (no: the passphrase was wrong {TRIES} times)")
         self._ring.refused.add(file)
+        self.unopened.add(file)
         return []
 
     # --- passwords ----------------------------------------------------------------------------

@@ -548,6 +548,54 @@ async def test_who_tries_again_is_asked_for_the_passphrase_again(build: Build) -
         await host.close()
 
 
+async def test_who_tries_again_is_asked_about_the_hop_that_failed_alone(build: Build) -> None:
+    """The first hop's key was declined and its password given: neither is asked for again."""
+    jump, last = await build("jump", password="right"), await build("gpu")
+    last.options.append("ProxyJump jump")
+    for house in (jump, last):
+        house.trust()
+        key = house.folder / f"{house.name}_key"
+        house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    keys = [f"Passphrase of {house.folder}/{house.name}_key" for house in (jump, last)]
+    password = f"Password for {getpass.getuser()}@jump"
+    person = Person(None, "right", None, "open sesame")
+    config = jump.folder / "config"
+    config.write_text(jump.stanza() + last.stanza())
+    host = SshHost(last.name, asker=person, config=[str(config)])
+    try:
+        with pytest.raises(AuthenticationFailed, match=r"gpu .* did not accept"):
+            await host.connect()
+        assert [q.subject for q in person.asked] == [keys[0], password, keys[1]]
+        await host.connect()
+        assert [q.subject for q in person.asked[3:]] == [keys[1]]
+    finally:
+        await host.close()
+
+
+async def test_a_key_declined_for_the_first_hop_is_asked_for_where_the_next_lacked_it(
+    build: Build,
+) -> None:
+    jump, last = await build("jump", password="right"), await build("gpu")
+    last.options += ["ProxyJump jump", f"IdentityFile {jump.folder}/jump_key"]
+    for house in (jump, last):
+        house.trust()
+    key = jump.folder / "jump_key"
+    last.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    person = Person(None, "right", "open sesame")
+    config = jump.folder / "config"
+    config.write_text(jump.stanza() + last.stanza())
+    host = SshHost(last.name, asker=person, config=[str(config)])
+    try:
+        with pytest.raises(AuthenticationFailed, match=r"gpu .* did not accept"):
+            await host.connect()
+        await host.connect()
+        assert [q.subject.partition(" ")[0] for q in person.asked] == [
+            "Passphrase", "Password", "Passphrase",
+        ]  # fmt: skip
+    finally:
+        await host.close()
+
+
 @pytest.mark.parametrize("words", ["Unknown cipher: x", "private key encryption requires bcrypt"])
 async def test_a_key_that_no_passphrase_opens_is_asked_for_once(
     build: Build, monkeypatch: pytest.MonkeyPatch, words: str
