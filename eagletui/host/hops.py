@@ -22,11 +22,7 @@ from eagletui.host.target import Target, parse_target
 from eagletui.host.within import within
 from eagletui.model.ask import Asker, HostKeyQuestion
 from eagletui.model.base import Data
-from eagletui.model.errors import (
-    ConfigError,
-    HostError,
-    UsageError,
-)
+from eagletui.model.errors import AuthenticationFailed, ConfigError, HostError, UsageError
 
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 _PREFERRED = (b"ssh-ed25519", b"ecdsa-sha2", b"rsa-sha2", b"sk-")
@@ -140,7 +136,11 @@ async def _connect_hop(
                 continue
             await _judge(hop, known, client, asker, error)
         except (OSError, asyncio.TimeoutError, asyncssh.Error, ValueError) as error:
-            raise explain(error, hop, client, timeout) from error
+            problem = explain(error, hop, client, timeout)
+            if isinstance(problem, AuthenticationFailed):
+                # Whoever tries again after this wants to be asked again, about this hop alone.
+                ring.refused -= client.unopened
+            raise problem from error
 
 
 def _options(

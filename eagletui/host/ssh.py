@@ -20,7 +20,7 @@ from eagletui.host.shellhost import ShellHost
 from eagletui.host.target import parse_target
 from eagletui.host.within import within
 from eagletui.model.ask import Asker
-from eagletui.model.errors import AuthenticationFailed, CommandTimeout, ConnectionLost, HostError
+from eagletui.model.errors import CommandTimeout, ConnectionLost, HostError
 
 # sshd allows ten sessions a connection; followers, streams and the spare one need some.
 _COMMANDS_AT_ONCE = 4
@@ -56,14 +56,7 @@ class SshHost(ShellHost):
         """Connect hop by hop. Answers given before are used again, in memory only."""
         await self.close()
         route = await hops.plan(self._target, self._files)
-        try:
-            self._link = await hops.connect(
-                route, self._files, self._asker, self._ring, self._timeout
-            )
-        except AuthenticationFailed:
-            # Whoever tries again after this wants to be asked again.
-            self._ring.refused.clear()
-            raise
+        self._link = await hops.connect(route, self._files, self._asker, self._ring, self._timeout)
         self._keep_spare()
 
     async def close(self) -> None:

@@ -201,7 +201,8 @@ class Discovery:
             return targets
         named = [t for t in targets if t.process.pid == self._wanted.pid]
         if not named and self._wanted.pid is None:
-            named = [t for t in targets if same_place(url, t.url)]
+            # Who answers there is meant, not who waits for the port.
+            named = [t for t in targets if same_place(url, t.url) and t.port_held_by is None]
         ours = named or (targets if len(targets) == 1 else [])
         if not ours:
             # Whose log it is, nobody says: it may hold any server's.

@@ -319,9 +319,10 @@ class Monitor:
         ]
 
     def _choose_by_itself(self) -> None:
-        """Go straight to the only server, or to the one a log or an address was given for.
+        """Go straight to the one a log or an address was given for, or to the only server.
 
-        The chosen one is stayed with over its restarts.
+        The chosen one is stayed with over its restarts; one that the person picked, by hand or by
+        an address among several, is left for no other.
         """
         selected = self._state.selected
         if self._wanted.pid is not None and not selected:
@@ -333,12 +334,13 @@ class Monitor:
         if selected in self._targets:
             self._follow(selected)
             return
-        given = next((key for key, target in self._targets.items() if target.given), None)
-        if given is not None and not selected:
-            self._chosen_by_person = True
-            self._choose(given)
+        if selected and self._chosen_by_person:
             return
-        if len(self._targets) == 1 and (not selected or not self._chosen_by_person):
+        given = next((key for key, target in self._targets.items() if target.given), None)
+        if given is not None:
+            self._chosen_by_person = len(self._targets) > 1
+            self._choose(given)
+        elif len(self._targets) == 1:
             self._choose(next(iter(self._targets)))
 
     def _choose(self, key: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import getpass
 import importlib.util
@@ -18,6 +19,7 @@ import pytest
 from eagletui.host import trust
 from eagletui.host.ssh import SshHost
 from eagletui.host.target import Target, parse_target
+from eagletui.model.ask import SecretQuestion
 from eagletui.model.errors import (
     AuthenticationFailed,
     ConfigError,
@@ -546,6 +548,54 @@ async def test_who_tries_again_is_asked_for_the_passphrase_again(build: Build) -
         await host.close()
 
 
+async def test_who_tries_again_is_asked_about_the_hop_that_failed_alone(build: Build) -> None:
+    """The first hop's key was declined and its password given: neither is asked for again."""
+    jump, last = await build("jump", password="right"), await build("gpu")
+    last.options.append("ProxyJump jump")
+    for house in (jump, last):
+        house.trust()
+        key = house.folder / f"{house.name}_key"
+        house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    keys = [f"Passphrase of {house.folder}/{house.name}_key" for house in (jump, last)]
+    password = f"Password for {getpass.getuser()}@jump"
+    person = Person(None, "right", None, "open sesame")
+    config = jump.folder / "config"
+    config.write_text(jump.stanza() + last.stanza())
+    host = SshHost(last.name, asker=person, config=[str(config)])
+    try:
+        with pytest.raises(AuthenticationFailed, match=r"gpu .* did not accept"):
+            await host.connect()
+        assert [q.subject for q in person.asked] == [keys[0], password, keys[1]]
+        await host.connect()
+        assert [q.subject for q in person.asked[3:]] == [keys[1]]
+    finally:
+        await host.close()
+
+
+async def test_a_key_declined_for_the_first_hop_is_asked_for_where_the_next_lacked_it(
+    build: Build,
+) -> None:
+    jump, last = await build("jump", password="right"), await build("gpu")
+    last.options += ["ProxyJump jump", f"IdentityFile {jump.folder}/jump_key"]
+    for house in (jump, last):
+        house.trust()
+    key = jump.folder / "jump_key"
+    last.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    person = Person(None, "right", "open sesame")
+    config = jump.folder / "config"
+    config.write_text(jump.stanza() + last.stanza())
+    host = SshHost(last.name, asker=person, config=[str(config)])
+    try:
+        with pytest.raises(AuthenticationFailed, match=r"gpu .* did not accept"):
+            await host.connect()
+        await host.connect()
+        assert [q.subject.partition(" ")[0] for q in person.asked] == [
+            "Passphrase", "Password", "Passphrase",
+        ]  # fmt: skip
+    finally:
+        await host.close()
+
+
 @pytest.mark.parametrize("words", ["Unknown cipher: x", "private key encryption requires bcrypt"])
 async def test_a_key_that_no_passphrase_opens_is_asked_for_once(
     build: Build, monkeypatch: pytest.MonkeyPatch, words: str
@@ -568,6 +618,82 @@ async def test_a_key_that_no_passphrase_opens_is_asked_for_once(
             pass
     assert len(person.asked) == 1
     assert f"{key} (encrypted: {words})" in caught.value.meaning
+
+
+def repacked(key: Path, old: bytes, new: bytes) -> None:
+    """Change what a PEM file holds."""
+    first, *lines, last = key.read_bytes().splitlines()
+    data = base64.b64decode(b"".join(lines))
+    assert old in data
+    packed = base64.encodebytes(data.replace(old, new))
+    key.write_bytes(b"\n".join((first, packed.strip(), last, b"")))
+
+
+@pytest.mark.parametrize(
+    ("form", "old", "new", "words"),
+    [
+        ("pkcs8-pem", b"\x01\x05\x0c", b"\x01\x05\x7f", "Unknown PBES2 key derivation function"),
+        ("pkcs8-pem", b"\x02\x02\x08\x00", b"\x04\x02\x08\x00",
+         "Invalid PBES2 key derivation parameters"),
+        ("openssh", b"aes256-", b"aes999-", "Unknown cipher: aes999-"),
+        ("openssh", b"bcrypt", b"scrypt", "Unknown kdf: scrypt"),
+    ],
+)  # fmt: skip
+async def test_a_damaged_key_is_called_so_and_asked_for_once(
+    build: Build, form: str, old: bytes, new: bytes, words: str
+) -> None:
+    if form == "openssh":
+        pytest.importorskip("bcrypt")
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    house.client_key.write_private_key(key, form, passphrase="open sesame")
+    repacked(key, old, new)
+    person = Person("open sesame")
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=person):
+            pass
+    assert len(person.asked) == 1
+    assert f"{key} (encrypted: {words}" in caught.value.meaning
+
+
+async def test_a_wrong_passphrase_whose_padding_fits_is_wrong_all_the_same(build: Build) -> None:
+    """One in 256 of a PKCS#1 key passes for right until what it gives is read."""
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    rsa = asyncssh.generate_private_key("ssh-rsa", key_size=1024)
+    rsa.write_private_key(key, "pkcs1-pem", passphrase="open sesame")
+    for number in range(20_000):
+        with pytest.raises(asyncssh.KeyImportError) as wrong:
+            asyncssh.load_keypairs(key, f"{number}")
+        if "Unable to decrypt" not in str(wrong.value):
+            break
+    person = Person(f"{number}", "wrong", f"{number}")
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=person):
+            pass
+    assert len(person.asked) == 3
+    assert f"{key} (no: the passphrase was wrong 3 times)" in caught.value.meaning
+
+
+async def test_a_key_that_is_gone_when_its_passphrase_comes_is_called_so(build: Build) -> None:
+    house = await build()
+    house.trust()
+    key = house.folder / "gpu_key"
+    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+
+    class Tidy(Person):
+        async def secret(self, question: SecretQuestion) -> str | None:
+            key.unlink()
+            return await super().secret(question)
+
+    person = Tidy("open sesame")
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=person):
+            pass
+    assert len(person.asked) == 1
+    assert f"{key} (no: No such file or directory)" in caught.value.meaning
 
 
 async def test_the_time_of_an_answer_does_not_count(build: Build) -> None:

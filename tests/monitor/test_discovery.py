@@ -93,6 +93,20 @@ async def test_an_address_means_the_server_that_was_found_there(
     assert [target.given for target in targets] == [raw is RAW for raw in servers]
 
 
+async def test_an_address_means_the_server_that_answers_there(
+    host: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that want one port, the one that holds it; neither is it where a stranger does."""
+    loser = replace(RAW, key="6@1", pid=6)
+    for holder, given in ((7, [False, True]), (99, [False, False, True])):
+        listener = (Listener(address="127.0.0.1", pid=holder),)
+        monkeypatch.setitem(SOCKETS, 6, listener)
+        monkeypatch.setitem(SOCKETS, 7, listener)
+        wanted = Wanted(metrics="localhost:30000")
+        targets, _ = await look(wanted, host, Found(servers=(loser, RAW)))
+        assert [target.given for target in targets] == given
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:3000", "localhost:300000", "gpu1:30000"])
 async def test_another_address_stands_beside_several_servers(host: list[Any], address: str) -> None:
     targets, _ = await look(Wanted(metrics=address), host, Found(servers=(RAW, OTHER)))

@@ -329,6 +329,12 @@ class Runs:
                     comparison.baseline,
                 ),
             )
+            # A row that REPLACE takes away fires no trigger; a DELETE before it would also forget
+            # the removed runs that the new one names.
+            connection.execute(
+                "DELETE FROM removed"
+                " WHERE NOT EXISTS (SELECT 1 FROM comparisons WHERE instr(runs, removed.id))"
+            )
 
     def comparisons(self) -> tuple[Comparison, ...]:
         """Every saved one, the newest first."""

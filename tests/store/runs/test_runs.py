@@ -152,6 +152,19 @@ def test_a_removed_runs_name_is_known_as_long_as_a_comparison_names_it(runs: Run
     assert runs.gone((one.id,)) == (Gone(one.id),)
 
 
+def test_a_removed_runs_name_goes_when_its_comparison_is_saved_over(runs: Runs) -> None:
+    one, two = (made_run(letter * 12, letter) for letter in "ab")
+    for number, run in enumerate((one, two)):
+        runs.add(replace(run, cells=(made_cell(seconds=1.0 + number),)))
+    both = Comparison(name="x", saved=1.0, runs=(one.id, two.id), baseline=one.id)
+    runs.save_comparison(both)
+    runs.remove(one.id)
+    runs.save_comparison(replace(both, saved=2.0, baseline=two.id))
+    assert runs.gone((one.id,)) == (Gone(one.id, "a"),)
+    runs.save_comparison(replace(both, saved=3.0, runs=(two.id,), baseline=two.id))
+    assert runs.gone((one.id,)) == (Gone(one.id),)
+
+
 def test_comparisons_have_names(runs: Runs) -> None:
     first = Comparison(name="nccl", saved=1.0, runs=("a" * 12, "b" * 12), baseline="a" * 12)
     runs.save_comparison(first)
