@@ -276,6 +276,12 @@ def systemctl() -> None:
         running = alive(unit.get("MainPID", 0))
         loaded = "loaded" if words[-1] == unit["Id"] else "not-found"
         ended = not running and unit.get("started") and not unit.get("stopped")
+        # It dies after the first look at it, however slow that was.
+        first = bool(unit.get("started")) and not unit.get("looked")
+        if first and "UNIT_RESTARTS" in os.environ:
+            unit["looked"] = True
+            save("unit.json", unit)
+            running, ended = True, False
         if ended and "UNIT_RESTARTS" in os.environ:
             again = subprocess.Popen(
                 ["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -301,7 +307,8 @@ def systemctl() -> None:
         folder = str(STATE)
         log = STATE / ("journal" if unit.get("journal") else "unit.log")
         unit["MainPID"] = start(unit["argv"], log, folder, env)
-        save("unit.json", {**unit, "started": time.monotonic_ns() // 1000, "stopped": False})
+        started = time.monotonic_ns() // 1000
+        save("unit.json", {**unit, "started": started, "stopped": False, "looked": False})
     elif verb in ("stop", "kill"):
         save("unit.json", {**unit, "stopped": True})
         end(unit.get("MainPID", 0), signal.SIGTERM if verb == "stop" else signal.SIGKILL, 5.0)
