@@ -197,6 +197,22 @@ async def entered(*houses: House, person: Person, target: str = "") -> AsyncIter
         await host.close()
 
 
+async def refused(house: House, person: Person) -> AuthenticationFailed:
+    """What is said where nobody gets in."""
+    with pytest.raises(AuthenticationFailed) as caught:
+        async with entered(house, person=person):
+            pass
+    return caught.value
+
+
+def locked(house: House, form: str = "pkcs8-pem") -> Path:
+    """The key of a house that is trusted; `open sesame` opens it."""
+    house.trust()
+    key = house.folder / "gpu_key"
+    house.client_key.write_private_key(key, form, passphrase="open sesame")
+    return key
+
+
 # --- host keys -------------------------------------------------------------------------------
 
 
@@ -444,19 +460,15 @@ async def test_who_does_not_answer_is_asked_once(build: Build) -> None:
     house.trust()
     house.options.append("IdentityFile /nowhere")
     person = Person()
-    with pytest.raises(AuthenticationFailed) as caught:
-        async with entered(house, person=person):
-            pass
+    failure = await refused(house, person)
     assert len(person.asked) == 1
     assert house.challenges == 1
-    assert "IdentitiesOnly" not in caught.value.advice
+    assert "IdentitiesOnly" not in failure.advice
 
 
 async def test_a_locked_key_is_named(build: Build) -> None:
     house = await build()
-    house.trust()
-    key = house.folder / "gpu_key"
-    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    key = locked(house)
     with pytest.raises(AuthenticationFailed) as caught:
         async with entered(house, person=Person()):
             pass
@@ -523,18 +535,14 @@ async def test_a_passphrase_that_stays_wrong_is_called_so(build: Build) -> None:
     house.trust()
     path = keygen(house.folder / "gpu_key", passphrase="secret")
     person = Person("wrong", "still wrong", "wrong")
-    with pytest.raises(AuthenticationFailed) as caught:
-        async with entered(house, person=person):
-            pass
+    failure = await refused(house, person)
     assert len(person.asked) == 3
-    assert f"{path} (no: the passphrase was wrong 3 times)" in caught.value.meaning
+    assert f"{path} (no: the passphrase was wrong 3 times)" in failure.meaning
 
 
 async def test_who_tries_again_is_asked_for_the_passphrase_again(build: Build) -> None:
     house = await build()
-    house.trust()
-    key = house.folder / "gpu_key"
-    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    locked(house)
     person = Person(None, "open sesame")
     config = house.folder / "config"
     config.write_text(house.stanza())
@@ -601,9 +609,7 @@ async def test_a_key_that_no_passphrase_opens_is_asked_for_once(
     build: Build, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     house = await build()
-    house.trust()
-    key = house.folder / "gpu_key"
-    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    key = locked(house)
     real = asyncssh.load_keypairs
 
     def load(path: str, passphrase: str | None = None, *rest: object) -> object:
@@ -613,11 +619,9 @@ async def test_a_key_that_no_passphrase_opens_is_asked_for_once(
 
     monkeypatch.setattr(asyncssh, "load_keypairs", load)
     person = Person("open sesame")
-    with pytest.raises(AuthenticationFailed) as caught:
-        async with entered(house, person=person):
-            pass
+    failure = await refused(house, person)
     assert len(person.asked) == 1
-    assert f"{key} (encrypted: {words})" in caught.value.meaning
+    assert f"{key} (encrypted: {words})" in failure.meaning
 
 
 def repacked(key: Path, old: bytes, new: bytes) -> None:
@@ -645,16 +649,12 @@ async def test_a_damaged_key_is_called_so_and_asked_for_once(
     if form == "openssh":
         pytest.importorskip("bcrypt")
     house = await build()
-    house.trust()
-    key = house.folder / "gpu_key"
-    house.client_key.write_private_key(key, form, passphrase="open sesame")
+    key = locked(house, form)
     repacked(key, old, new)
     person = Person("open sesame")
-    with pytest.raises(AuthenticationFailed) as caught:
-        async with entered(house, person=person):
-            pass
+    failure = await refused(house, person)
     assert len(person.asked) == 1
-    assert f"{key} (encrypted: {words}" in caught.value.meaning
+    assert f"{key} (encrypted: {words}" in failure.meaning
 
 
 async def test_a_wrong_passphrase_whose_padding_fits_is_wrong_all_the_same(build: Build) -> None:
@@ -670,18 +670,14 @@ async def test_a_wrong_passphrase_whose_padding_fits_is_wrong_all_the_same(build
         if "Unable to decrypt" not in str(wrong.value):
             break
     person = Person(f"{number}", "wrong", f"{number}")
-    with pytest.raises(AuthenticationFailed) as caught:
-        async with entered(house, person=person):
-            pass
+    failure = await refused(house, person)
     assert len(person.asked) == 3
-    assert f"{key} (no: the passphrase was wrong 3 times)" in caught.value.meaning
+    assert f"{key} (no: the passphrase was wrong 3 times)" in failure.meaning
 
 
 async def test_a_key_that_is_gone_when_its_passphrase_comes_is_called_so(build: Build) -> None:
     house = await build()
-    house.trust()
-    key = house.folder / "gpu_key"
-    house.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
+    key = locked(house)
 
     class Tidy(Person):
         async def secret(self, question: SecretQuestion) -> str | None:
@@ -689,11 +685,9 @@ async def test_a_key_that_is_gone_when_its_passphrase_comes_is_called_so(build: 
             return await super().secret(question)
 
     person = Tidy("open sesame")
-    with pytest.raises(AuthenticationFailed) as caught:
-        async with entered(house, person=person):
-            pass
+    failure = await refused(house, person)
     assert len(person.asked) == 1
-    assert f"{key} (no: No such file or directory)" in caught.value.meaning
+    assert f"{key} (no: No such file or directory)" in failure.meaning
 
 
 async def test_the_time_of_an_answer_does_not_count(build: Build) -> None:
