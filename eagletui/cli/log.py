@@ -13,7 +13,7 @@ from eagletui.cli.packed import saved
 from eagletui.engine import nolog
 from eagletui.engine.summary import Column, LogSummary, summarise
 from eagletui.model.phases import Rung
-from eagletui.model.text import visible
+from eagletui.model.text import counted, visible
 
 
 @click.command()
@@ -76,8 +76,7 @@ def summary_lines(summary: LogSummary, *, name: str) -> Iterator[str]:
     """The account as text."""
     name = visible(name)
     if not summary.known:
-        counted = f"{summary.lines} line{'' if summary.lines == 1 else 's'}"
-        yield f"{name}: {counted}, none of which SGLang writes."
+        yield f"{name}: {counted(summary.lines, 'line')}, none of which SGLang writes."
         yield "  No launch, batch or failure was recognised; is it another program's log?"
         return
     version = f"SGLang {summary.version}" if summary.version else "SGLang, release unknown"

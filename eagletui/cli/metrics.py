@@ -21,7 +21,7 @@ from eagletui.model.errors import EagletuiError, HostError, UsageError
 from eagletui.model.readings import Quantiles, Rates, Reading
 from eagletui.model.safe import safe
 from eagletui.model.speculative import accept_rate
-from eagletui.model.text import visible
+from eagletui.model.text import counted, visible
 
 FETCH_SECONDS = 10.0
 # A file of many scrapes may be larger than any page.
@@ -232,7 +232,7 @@ def _quantiles(quantiles: Quantiles) -> dict[str, float | None]:
 def lines(summary: Summary) -> list[str]:
     """The same for a person."""
     reading, rates = summary.reading, summary.rates
-    samples = f"{reading.samples} sample{'' if reading.samples == 1 else 's'}"
+    samples = counted(reading.samples, "sample")
     if reading.engine != "sglang":
         name = reading.engine or "an unknown program"
         return [f"{samples} of {name}: only SGLang's metrics are explained."]

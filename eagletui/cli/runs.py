@@ -12,7 +12,7 @@ from eagletui.cli.output import echo_json
 from eagletui.cli.run_store import open_runs
 from eagletui.cli.run_words import list_document, list_lines, show_document, show_lines
 from eagletui.model.errors import UsageError
-from eagletui.model.text import visible
+from eagletui.model.text import counted, visible
 
 
 @click.group()
@@ -164,7 +164,7 @@ def export(
     if as_json:
         echo_json({"path": str(output), "runs": found})
     else:
-        click.echo(visible(f"{output}: {len(found)} run{'s' if len(found) != 1 else ''}"))
+        click.echo(visible(f"{output}: {counted(len(found), 'run')}"))
 
 
 @runs.command("import")

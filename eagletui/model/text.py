@@ -28,6 +28,11 @@ def visible(text: str) -> str:
     return _UNSAFE.sub("·", text)
 
 
+def counted(number: int, what: str) -> str:
+    """`1 line`, `3 lines`: of what takes an `s`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def is_text(text: str) -> bool:
     """Whether it can be written: bytes that are no UTF-8 become characters that cannot."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
