@@ -185,16 +185,23 @@ async def build(tmp_path: Path) -> AsyncIterator[Build]:
 
 
 @contextlib.asynccontextmanager
-async def entered(*houses: House, person: Person, target: str = "") -> AsyncIterator[SshHost]:
-    """Connect to the last of some houses."""
+async def before(*houses: House, person: Person, target: str = "") -> AsyncIterator[SshHost]:
+    """The last of some houses, to connect to."""
     config = houses[0].folder / "config"
     config.write_text("".join(house.stanza() for house in houses))
     host = SshHost(target or houses[-1].name, asker=person, config=[str(config)])
     try:
-        await host.connect()
         yield host
     finally:
         await host.close()
+
+
+@contextlib.asynccontextmanager
+async def entered(*houses: House, person: Person, target: str = "") -> AsyncIterator[SshHost]:
+    """Connect to the last of some houses."""
+    async with before(*houses, person=person, target=target) as host:
+        await host.connect()
+        yield host
 
 
 async def refused(house: House, person: Person) -> AuthenticationFailed:
@@ -544,16 +551,11 @@ async def test_who_tries_again_is_asked_for_the_passphrase_again(build: Build) -
     house = await build()
     locked(house)
     person = Person(None, "open sesame")
-    config = house.folder / "config"
-    config.write_text(house.stanza())
-    host = SshHost(house.name, asker=person, config=[str(config)])
-    try:
+    async with before(house, person=person) as host:
         with pytest.raises(AuthenticationFailed):
             await host.connect()
         await host.connect()
         assert [q.again for q in person.asked] == [False, False]
-    finally:
-        await host.close()
 
 
 async def test_who_tries_again_is_asked_about_the_hop_that_failed_alone(build: Build) -> None:
@@ -567,17 +569,12 @@ async def test_who_tries_again_is_asked_about_the_hop_that_failed_alone(build: B
     keys = [f"Passphrase of {house.folder}/{house.name}_key" for house in (jump, last)]
     password = f"Password for {getpass.getuser()}@jump"
     person = Person(None, "right", None, "open sesame")
-    config = jump.folder / "config"
-    config.write_text(jump.stanza() + last.stanza())
-    host = SshHost(last.name, asker=person, config=[str(config)])
-    try:
+    async with before(jump, last, person=person) as host:
         with pytest.raises(AuthenticationFailed, match=r"gpu .* did not accept"):
             await host.connect()
         assert [q.subject for q in person.asked] == [keys[0], password, keys[1]]
         await host.connect()
         assert [q.subject for q in person.asked[3:]] == [keys[1]]
-    finally:
-        await host.close()
 
 
 async def test_a_key_declined_for_the_first_hop_is_asked_for_where_the_next_lacked_it(
@@ -590,18 +587,13 @@ async def test_a_key_declined_for_the_first_hop_is_asked_for_where_the_next_lack
     key = jump.folder / "jump_key"
     last.client_key.write_private_key(key, "pkcs8-pem", passphrase="open sesame")
     person = Person(None, "right", "open sesame")
-    config = jump.folder / "config"
-    config.write_text(jump.stanza() + last.stanza())
-    host = SshHost(last.name, asker=person, config=[str(config)])
-    try:
+    async with before(jump, last, person=person) as host:
         with pytest.raises(AuthenticationFailed, match=r"gpu .* did not accept"):
             await host.connect()
         await host.connect()
         assert [q.subject.partition(" ")[0] for q in person.asked] == [
             "Passphrase", "Password", "Passphrase",
         ]  # fmt: skip
-    finally:
-        await host.close()
 
 
 @pytest.mark.parametrize("words", ["Unknown cipher: x", "private key encryption requires bcrypt"])
